@@ -354,7 +354,7 @@ def test_distances_larger_than_a_block_are_read_block_by_block(monkeypatch):
         return table
 
     monkeypatch.setattr("wellsep.compute.statistics.local_connectivity._BLOCK", 4000)
-    monkeypatch.setattr("wellsep.compute.data.distance_passes.READ", 4000)
+    monkeypatch.setattr("wellsep.compute.statistics.neighbour_graph.READ", 4000)
     monkeypatch.setattr(ws.Distances, "block", block)
     report = ws.membership_report(D, y)
     assert max(seen) <= 64 * 300  # at least 64 rows are read at once

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 import wellsep as ws
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.engine import kernel_choice as twins
+from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.metrics.table import find
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics import distance_sums as sums
-from wellsep.compute.statistics.silhouette_widths import pair_block
 from wellsep.partitions import Partitions
 
 compiled = pytest.mark.skipif(not find_spec("numba"), reason="numba is not installed")

@@ -14,10 +14,12 @@ import wellsep.compute.statistics.distance_sums
 import wellsep.compute.statistics.extreme_pairs
 import wellsep.spaces.dip_null  # noqa: F401  (the lines of the table stand beside the references)
 from wellsep.compute.engine import kernel_choice as twins
+from wellsep.compute.engine.blocks import Block
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
+from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.metrics.row_preparation import unit_rows
 from wellsep.compute.metrics.table import METRICS, Prepared, Rows, rows_of
-from wellsep.compute.statistics.silhouette_widths import pair_block, widths_from_sums
+from wellsep.compute.statistics.silhouette_widths import widths_from_sums
 
 FROM_SQUARES = [m for m in METRICS.values() if m.finish is not None]
 
@@ -80,11 +82,14 @@ def test_widths_of_a_cluster_of_one_and_of_coinciding_objects():
     sums = rng.uniform(1, 2, (3, 6))
     sums[:, 4] = 0
     count = np.bincount(codes).astype(float)
-    given = (sums, codes, np.ones(6), count, count, 0.25, np)
-    (twin,) = TWINS[widths_from_sums]
-    expected = widths_from_sums(*given)
-    found = twin.function(*given)
-    assert found == pytest.approx(expected, rel=1e-14)
+    block = Block.of_codes(codes[None], np.array([3]))
+    found = widths_from_sums(block, sums, count, count, 0.25)[0]
+    for i, own in enumerate(codes):
+        if i in (2, 4):
+            continue
+        a = sums[own, i] / (count[own] - 1)
+        b = min(sums[k, i] / count[k] for k in range(3) if k != own)
+        assert found[i] == pytest.approx((b - a) / max(a, b), rel=1e-14)
     assert (found[2], found[4]) == (0.25, 0)
 
 

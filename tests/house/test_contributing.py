@@ -78,3 +78,25 @@ def test_a_home_holds_what_the_table_says(path, names):
         for part in name.split("."):
             assert hasattr(holder, part), f"{module} has no {name}"
             holder = getattr(holder, part)
+
+
+@pytest.mark.parametrize("package", ["numpy", "torch", "dask.array"])
+def test_a_printed_statistic_is_written_once_for_every_array(package, monkeypatch):
+    from wellsep._checks.arrays import is_torch
+    from wellsep.compute.requests import Pass, run
+    from wellsep.compute.statistics.centre_distances import View
+    from wellsep.compute.statistics.row_statistics import describe_clusters
+    from wellsep.indices.scoring import open_task
+
+    library = pytest.importorskip(package, reason=f"needs {package}")
+    monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
+    names = {"Pass": Pass, "View": View, "describe_clusters": describe_clusters}
+    exec(section("Add an array library or device").split("```python\n")[1].split("```")[0], names)
+    rng = np.random.default_rng(1)
+    X, labels = rng.normal(size=(60, 3)), rng.integers(0, 4, 60)
+    asked = [(ws.INDICES["davies_bouldin"], {})]
+    task = open_task(library.asarray(X), labels, asked)
+    (sums,) = run(task, names["provide_radius_sums"](task, ["sums"]))["sums"]
+    groups = [X[labels == k] for k in range(4)]
+    expected = [np.sqrt(((g - g.mean(axis=0)) ** 2).sum(axis=1)).sum() for g in groups]
+    assert np.asarray(sums) == pytest.approx(np.array(expected))

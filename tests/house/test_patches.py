@@ -16,7 +16,7 @@ from golden import ROOT
 SOURCES = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
 TESTS = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")]
 CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*|on_device")  # the one function that is answered for
-READ = "wellsep.compute.data.distance_passes.READ"
+READ = "wellsep.compute.statistics.neighbour_graph.READ"
 PATCHES = ("setattr", "patch.object", "mock.patch")
 
 

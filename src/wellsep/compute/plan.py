@@ -13,26 +13,25 @@ import numpy as np
 
 from wellsep.compute.engine.threads import check_square
 from wellsep.compute.metrics.dc_distance import provide_minimax
-from wellsep.compute.requests import Objects, Provider, Task, Want
-from wellsep.compute.statistics.ball_counts import provide_density
-from wellsep.compute.statistics.centre_distances import NAMES as CENTRES
-from wellsep.compute.statistics.centre_distances import provide_clusters
+from wellsep.compute.requests import Objects, Provider, Task, Want, run_together
 from wellsep.compute.statistics.cluster_moments import provide_spectrum
 from wellsep.compute.statistics.cluster_representatives import provide_represented
 from wellsep.compute.statistics.density_trees import provide_density_trees
+from wellsep.compute.statistics.distance_sums import NAMES as SUMS
 from wellsep.compute.statistics.distance_sums import provide_pairs
 from wellsep.compute.statistics.extreme_pairs import NAMES as EXTREMES
 from wellsep.compute.statistics.extreme_pairs import provide_extremes
 from wellsep.compute.statistics.gaussian_borders import provide_quadric_separation
 from wellsep.compute.statistics.linkage_distances import provide_linkage
-from wellsep.compute.statistics.noise_scatter import provide_noise
 from wellsep.compute.statistics.ranked_sums import provide_selected
+from wellsep.compute.statistics.row_statistics import NAMES as ROW_STATISTICS
+from wellsep.compute.statistics.row_statistics import provide_rows
 from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
-    from wellsep.compute.engine.dask.labels import ChunkedTask
+    from wellsep.compute.engine.dask.engine import OnDask
 
-    AnyTask: TypeAlias = Task | ChunkedTask
+    AnyTask: TypeAlias = Task | OnDask
 
 
 def provide_objects(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
@@ -48,11 +47,9 @@ def _each(partitions: Partitions) -> Iterable[tuple[np.ndarray, np.ndarray]]:
 
 PROVIDERS: dict[str, Provider] = {
     "objects": provide_objects,
-    **dict.fromkeys(CENTRES, provide_clusters),
-    "noise": provide_noise,
+    **dict.fromkeys(ROW_STATISTICS, provide_rows),
     "spectrum": provide_spectrum,
-    **dict.fromkeys(("spread", "balls"), provide_density),
-    **dict.fromkeys(("widths", "within_distances", "between_distances"), provide_pairs),
+    **dict.fromkeys(SUMS, provide_pairs),
     **dict.fromkeys(EXTREMES, provide_extremes),
     "linkage": provide_linkage,
     "selected_sums": provide_selected,
@@ -61,6 +58,8 @@ PROVIDERS: dict[str, Provider] = {
     "represented": provide_represented,
     "quadric_separation": provide_quadric_separation,
 }
+# Statistics that are computed where the chunks of a dask collection lie.
+IN_CHUNKS = {*ROW_STATISTICS, "spectrum", *SUMS, *EXTREMES, "selected_sums"}
 # Statistics that hold (K, K) tables, at most about eight of them at a time.
 SQUARE = ("balls", "between_distances", "quadric_separation", "represented", "to_centres")
 
@@ -70,25 +69,23 @@ def gather(task: AnyTask, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     asked = list(dict.fromkeys(wants))
     if any(one.name in SQUARE for one in asked):
         check_square(int(task.partitions.n_clusters.max(initial=0)))
-    return task.space.own_pass(make_passes)(task, asked)
-
-
-def make_passes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    """Distinct wants, each pass once."""
     by_provider: dict[Provider, list[Want]] = {}
-    for one in wants:
+    for one in asked:
         by_provider.setdefault(PROVIDERS[one.name], []).append(one)
     found: dict[Want, list[Any]] = {}
-    for provider, asked in by_provider.items():
-        found.update(task.space.own_pass(provider)(task, asked))
+    steps = []
+    for provider, mine in by_provider.items():
+        served = provider(task, mine)
+        if isinstance(served, dict):
+            found.update(served)
+        else:
+            steps.append(served)
+    for served in run_together(task, steps):
+        found.update(served)
     return found
 
 
 def values_of_objects(task: AnyTask, wanted: Want) -> Any:
     """(n,) one value per object of the only partition; a lazy dask array where X is one."""
-    return task.space.own_pass(make_values)(task, wanted)
-
-
-def make_values(task: Task, wanted: Want) -> np.ndarray:
     each = wanted.each()
     return gather(task, [each])[each][0]

@@ -1,14 +1,19 @@
-"""What a pass is asked for, and what it works on."""
+"""What is asked for, and the engine that computes it from rows in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep.compute.data.opening import Space
+from wellsep.compute.engine.blocks import Block
+from wellsep.compute.engine.threads import budget_bytes, in_threads, merge
 from wellsep.partitions import Partitions
+
+Strips = Callable[..., Iterator[tuple[slice, Any]]]
+SHARES, LEAST_ROWS = 8, 1 << 14  # blocks that threads share, and rows that are worth one
 
 
 class Want(NamedTuple):
@@ -29,8 +34,44 @@ def want(name: str, **options: Any) -> Want:
     return Want(name, tuple(sorted(options.items())))
 
 
+class Pass(NamedTuple):
+    """A function of one block, ``f(block, *given)``, whose results merge."""
+
+    f: Callable[..., Any]
+    given: tuple = ()
+    width: int = 0  # columns of the tables that it makes beside those of the data
+
+
+Steps = Generator[Pass, Any, Any]  # asks for passes, gets their results, returns what it found
+
+
+def run(task: Any, steps: Steps) -> Any:
+    """Make the passes that are asked for; return what is found in the end."""
+    return run_together(task, [steps])[0]
+
+
+def run_together(task: Any, steps: Sequence[Steps]) -> list[Any]:
+    """The same for several: what they ask for at the same time is one pass over the rows."""
+    found: list[Any] = [None] * len(steps)
+    asked: dict[int, Pass] = {}
+
+    def go_on(number: int, result: Any) -> None:
+        try:
+            asked[number] = steps[number].send(result)
+        except StopIteration as end:
+            found[number] = end.value
+
+    for number in range(len(steps)):
+        go_on(number, None)
+    while asked:
+        passes, asked = asked, {}
+        for number, result in zip(passes, task.fold(list(passes.values())), strict=True):
+            go_on(number, result)
+    return found
+
+
 class Task(NamedTuple):
-    """What every provider works on."""
+    """Rows in memory or on a device with their partitions: runs statistics block by block."""
 
     space: Space
     partitions: Partitions
@@ -38,12 +79,93 @@ class Task(NamedTuple):
     centers: tuple[np.ndarray, ...] | None = None  # given centres instead of the means
     groups: np.ndarray | None = None  # (n,) by which totals of widths are also kept apart
 
+    @property
+    def shift(self) -> np.ndarray:
+        """(d,) what was subtracted from the rows of every block."""
+        return self.space.shift
+
     def weights_or_ones(self) -> np.ndarray:
         return np.ones(self.space.n) if self.weights is None else self.weights
 
     def subset(self, which: Sequence[int]) -> Task:
         """The same with some of the partitions."""
         return self._replace(partitions=self.partitions.subset(which))
+
+    def block(self, rows: slice) -> Block:
+        """Some consecutive rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        groups, n_groups = None, 0
+        if self.groups is not None:
+            groups, n_groups = self.groups[rows], int(self.groups.max()) + 1
+        codes, n_clusters = self.partitions.codes[:, rows], self.partitions.n_clusters
+        return Block(self.space, rows, codes, n_clusters, weights, groups, n_groups)
+
+    def fold(self, passes: Sequence[Pass]) -> list[Any]:
+        """What each function returns for every block, merged in order; the rows are met once."""
+        return merge(self._results(passes))
+
+    def values(self, one: Pass) -> np.ndarray:
+        """(n,) what a function says of each object."""
+        return np.concatenate([result for (result,) in self._results([one])])
+
+    def _results(self, passes: Sequence[Pass]) -> list[list[Any]]:
+        space, least = self.space, max(LEAST_ROWS, -(-self.space.n // SHARES))
+        columns = max(p.width for p in passes) + 2 * space.entries // max(1, space.n)
+        blocks = list(space.row_blocks(columns, 8, None if space.one_caller else least))
+        results: list[Any] = [None] * len(blocks)
+
+        def visit(i: int) -> None:
+            block = self.block(blocks[i])
+            results[i] = [p.f(block, *p.given) for p in passes]
+
+        if len(blocks) == 1:
+            visit(0)
+        else:
+            in_threads(space.n_jobs, visit, iter([[(i,) for i in range(len(blocks))]]))
+        return results
+
+    @property
+    def sums_fit(self) -> bool:
+        """Whether sums of all objects over all clusters fit the memory budget."""
+        return 8.0 * self.space.n * int(self.partitions.offsets[-1]) <= budget_bytes()
+
+    def fold_strips(
+        self, strips: Strips, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any,
+        *given: Any,
+    ) -> Any:  # fmt: skip
+        """``finish(block, sums, metric, *given)`` of blocks with their distance sums, merged.
+
+        ``strips(task, metric)`` gives rows with their sums over all objects. ``pair`` sums two
+        blocks where they cannot be had together.
+        """
+        return merge(
+            [finish(self.block(rows), sums, metric, *given) for rows, sums in strips(self, metric)]
+        )
+
+    def strip_values(
+        self, strips: Strips, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any,
+        *given: Any,
+    ) -> np.ndarray:  # fmt: skip
+        """(n,) what ``finish`` says of each object."""
+        return np.concatenate(
+            [finish(self.block(rows), sums, metric, *given) for rows, sums in strips(self, metric)]
+        )
+
+    def alike(self) -> tuple[list[int], list[int]]:
+        """Group partitions that leave out the same objects.
+
+        Return one partition of each group, and for each partition the number of its group.
+        """
+        groups: dict[bytes, int] = {}
+        chosen: list[int] = []
+        number = []
+        for m, codes in enumerate(self.partitions.codes):
+            key = np.packbits(codes >= 0).tobytes()
+            if key not in groups:
+                groups[key] = len(chosen)
+                chosen.append(m)
+            number.append(groups[key])
+        return chosen, number
 
 
 class Objects(NamedTuple):
@@ -55,12 +177,15 @@ class Objects(NamedTuple):
     n_clusters: int
 
 
-def by_counted(partitions: Partitions) -> list[tuple[np.ndarray, list[int]]]:
+def by_counted(task: Task) -> list[tuple[np.ndarray, list[int]]]:
     """Partitions that count the same objects: (their rows, the partitions) for each such set."""
-    groups: dict[bytes, list[int]] = {}
-    for m, codes in enumerate(partitions.codes):
-        groups.setdefault(np.packbits(codes >= 0).tobytes(), []).append(m)
-    return [(np.flatnonzero(partitions.codes[ms[0]] >= 0), ms) for ms in groups.values()]
+    chosen, number = task.alike()
+    codes = task.partitions.codes
+    return [
+        (np.flatnonzero(codes[m] >= 0), [i for i, own in enumerate(number) if own == g])
+        for g, m in enumerate(chosen)
+    ]
 
 
-Provider = Callable[[Task, list[Want]], dict[Want, list[Any]]]  # serves statistics in one go
+# Serves statistics in one go: their values, or steps that end with them.
+Provider = Callable[[Any, list[Want]], Any]

@@ -23,8 +23,8 @@ from wellsep._checks.labels import as_labels, in_order_of
 from wellsep._checks.values import check_random_state
 from wellsep._text.sentences import shown
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.metrics.table import find, root
-from wellsep.compute.plan import gather
+from wellsep.compute.metrics.table import find, need_coordinates, root
+from wellsep.compute.plan import IN_CHUNKS, gather
 from wellsep.compute.requests import Task, Want
 from wellsep.distances.base import PairSpace
 from wellsep.indices.index_names import (
@@ -40,7 +40,7 @@ from wellsep.indices.score_table import PartitionScores
 from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
-    from wellsep.compute.engine.dask.labels import ChunkedTask
+    from wellsep.compute.engine.dask.engine import OnDask
     from wellsep.compute.plan import AnyTask
 
 
@@ -144,11 +144,11 @@ def _task_on_dask(
     noise: str,
     device: Any,
     centers: Any,
-) -> ChunkedTask:
+) -> OnDask:
     """Rows, codes and weights in chunks; nothing but the distinct labels is gathered."""
     from wellsep.compute.engine.dask.chunks import open_chunks
-    from wellsep.compute.engine.dask.labels import ChunkedTask, encode_chunks, weigh_chunks
-    from wellsep.compute.engine.dask.pairs import refuse_metric
+    from wellsep.compute.engine.dask.engine import OnDask
+    from wellsep.compute.engine.dask.labels import encode_chunks, weigh_chunks
 
     for index, params in asked:
         if not on_dask(index, params):
@@ -158,7 +158,8 @@ def _task_on_dask(
                 f"pass X.compute() if it fits, or choose among: {usable}."
             )
         for wanted in index.wants(**params).values():
-            refuse_metric(wanted)
+            metric = wanted.get("metric", "euclidean")
+            need_coordinates(metric, "where X is a dask collection", TypeError)
     if device is not None and str(device) != "cpu":
         raise ValueError(f"device must be None for a dask array, got {device!r}.")
     chunks = open_chunks(X).in_safe_units()
@@ -167,18 +168,15 @@ def _task_on_dask(
         _refuse_weights(asked)
     partitions = encode_chunks(labels, weights, chunks, noise)
     if centers is None:
-        return ChunkedTask(chunks, partitions, weights, None)
+        return OnDask(chunks, partitions, weights, None)
     table = _check_centers(centers, len(partitions.classes[0]), chunks.d)
-    return ChunkedTask(chunks, partitions, weights, (table / chunks.unit,))
+    return OnDask(chunks, partitions, weights, (table / chunks.unit,))
 
 
 def on_dask(index: Index, params: Mapping[str, Any] | None = None) -> bool:
     """Whether an index can be computed without gathering X."""
-    from wellsep.compute.engine.dask.pairs import PAIRWISE
-    from wellsep.compute.engine.dask.passes import ROW_WISE
-
     wanted = index.wants(**(index.params if params is None else params)).values()
-    return {w.name for w in wanted} <= {*ROW_WISE, *PAIRWISE}
+    return {w.name for w in wanted} <= IN_CHUNKS
 
 
 def open_data(X: Any, asked: list[ParsedIndex]) -> Any:

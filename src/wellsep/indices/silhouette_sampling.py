@@ -23,7 +23,7 @@ from wellsep._checks.labels import in_order_of
 from wellsep._checks.values import check_generator
 from wellsep._text.sentences import Views
 from wellsep.compute.data.safe_units import in_safe_units
-from wellsep.compute.engine.kernel_choice import choose
+from wellsep.compute.engine.blocks import Block
 from wellsep.compute.metrics.table import need_coordinates
 from wellsep.compute.statistics.sampled_sums import (
     Sample,
@@ -152,8 +152,8 @@ def silhouette_estimate(
     targets, exact = _draw(n, mass.sum(), n_sampled, rows.weighted, rng)
     sample = rows.take(targets)
     sums = clear_itself(rows.sums(sample.X, entry), sample, entry)
-    widths_of = choose(widths_from_sums, sums)
-    found = widths_of(sums, sample.codes, sample.weights, mass, count, singleton, np)
+    block = Block.of_codes(sample.codes[None], np.array([len(mass)]), sample.weights)
+    found = widths_from_sums(block, sums, mass, count, singleton)[0]
     return _summary(found, n, level, exact, rows.weighted)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import torch
 
 from wellsep.compute.data.opening import Space, code_columns, host
 from wellsep.compute.engine.kernel_choice import choose
@@ -32,6 +32,7 @@ class DeviceSpace(Space):
     one_caller = True
     block_rows = TENSOR_ROWS
     most_rows = 1 << 20
+    table_bytes = 1 << 30
 
     @cached_property
     def xp(self) -> Any:
@@ -85,23 +86,50 @@ class DeviceSpace(Space):
     def add(self, total: Any, part: Any) -> None:
         total += self.xp.astype(part, self.xp.float64)
 
-    def member_sums(self, members: sp.csr_array, rows: Any) -> np.ndarray:
+    def cluster_sums(
+        self, values: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any = None
+    ) -> Any:
         xp = self.xp
-        dense = self.asarray(members.toarray(), dtype=xp.float64)
-        return host(dense.T @ xp.astype(rows, xp.float64))
+        members = self.memberships(codes, n_clusters, weights, xp.float64, False)
+        # A product adds in the same order every time, as atomic additions would not.
+        return members @ xp.astype(values, xp.float64)
 
-    def squares_to(self, rows: Any, points: np.ndarray) -> np.ndarray:
+    def partition_sums(
+        self,
+        values: Any,
+        codes: np.ndarray,
+        n_clusters: np.ndarray,
+        groups: np.ndarray | None = None,
+        n_groups: int = 1,
+    ) -> Any:
+        table = member_table(
+            self.index(codes), n_clusters, codes.shape[1], torch.float64, values.nan_to_num(0.0)
+        )
+        if groups is None:
+            return table.sum(dim=1)
+        one_hot = torch.nn.functional.one_hot(self.index(groups), n_groups).to(torch.float64)
+        return (table @ one_hot).T
+
+    def memberships(
+        self, codes: np.ndarray, n_clusters: np.ndarray, weights: Any, dtype: Any, sparse: bool
+    ) -> Any:
+        table = member_table(self.index(codes), n_clusters, codes.shape[1], dtype)
+        return table if weights is None else table * self.asarray(weights, dtype=dtype)
+
+    def partition_batches(self, n_clusters: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
+        starts = np.cumsum(n_clusters) - n_clusters
+        for k in np.unique(n_clusters):
+            which = np.flatnonzero(n_clusters == k)
+            every = len(which) == len(n_clusters)
+            clusters = (starts[which][:, None] + np.arange(k)).reshape(-1)
+            yield which, slice(None) if every else self.index(clusters)
+
+    def index(self, numbers: np.ndarray) -> Any:
+        return self.asarray(numbers.astype(np.int64))
+
+    def squares_to(self, rows: Any, points: np.ndarray) -> Any:
         near = rows_of(self.asarray(points), xp=self.xp)
-        return host(squares(rows_of(rows, xp=self.xp), near, self.xp))
-
-    def squares_to_own(
-        self, rows: Any, keep: Any, points: np.ndarray, codes: np.ndarray
-    ) -> np.ndarray:
-        xp = self.xp
-        if not isinstance(keep, slice):
-            rows = xp.take(rows, self.asarray(np.flatnonzero(keep)), axis=0)
-        gap = rows - xp.take(self.asarray(points), self.asarray(codes.astype(np.int64)), axis=0)
-        return host(xp.sum(gap * gap, axis=1))
+        return squares(rows_of(rows, xp=self.xp), near, self.xp)
 
     def beside(self, values: np.ndarray) -> Any:
         return self.asarray(values, dtype=self.X.dtype)
@@ -146,11 +174,21 @@ class DeviceSpace(Space):
     def running_sum(self, values: Any) -> Any:
         return self.xp.cumulative_sum(values)
 
-    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
-        from wellsep.compute.engine.device.passes import PASSES
-
-        return PASSES.get(reference, reference)
-
     def code_masses(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
         given = None if weights is None else self.xp.astype(weights, self.xp.float64)
         return host(self.xp.bincount(codes, given, n_codes)).astype(np.float64)
+
+
+def member_table(
+    codes: torch.Tensor, n_clusters: np.ndarray, width: int, dtype: Any, values: Any = 1.0
+) -> torch.Tensor:
+    """(ΣK, width) memberships of all partitions side by side; ``codes`` (M, n), n ≤ width.
+
+    An object that is not counted goes to a row that is cut off.
+    """
+    clusters = int(n_clusters.sum())
+    first = torch.as_tensor(np.cumsum(n_clusters) - n_clusters, device=codes.device)
+    place = torch.where(codes >= 0, codes + first[:, None], clusters)
+    table = torch.zeros((clusters + 1, width), dtype=dtype, device=codes.device)
+    table.scatter_(0, place, values)
+    return table[:clusters]

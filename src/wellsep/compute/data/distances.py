@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -40,11 +39,6 @@ class DistanceSpace(Space):
 
     def some(self, objects: np.ndarray) -> Any:
         return self.given.take(objects)
-
-    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
-        from wellsep.compute.data.distance_passes import PASSES
-
-        return PASSES.get(reference, reference)
 
     def with_rows(self, X: Any) -> Space:
         raise TypeError("X must have coordinates where rows are added, got distances.")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from array_api_compat import array_namespace
 from wellsep._checks.arrays import is_torch, to_numpy
 from wellsep._checks.values import check_device
 from wellsep._text.sentences import shown
+from wellsep.compute.data.memberships import one_hot, sparse_members
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.engine.threads import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
 from wellsep.compute.kmeans.nearest_centres import (
@@ -30,7 +32,6 @@ from wellsep.compute.metrics.row_preparation import unit_rows
 from wellsep.compute.metrics.table import Prepared, find, numpy_squares, rows_of
 from wellsep.distances.base import PairSpace, check_matrix, clean_matrix
 
-TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
 AXIS_ROWS = 64  # looked at to see whether all rows point the same way
 ALIKE = 1e-2  # squared differences of unit rows up to which they do
 MOVED_ROWS = 1 << 16  # that are copied at a time on their way to a device
@@ -63,6 +64,7 @@ class Space:
     one_caller: ClassVar[bool] = False  # the library has threads of its own: few, large pieces
     block_rows: ClassVar[int] = ROWS  # of one side of a block of distances
     most_rows: ClassVar[int] = 1 << 16  # of a block of rows
+    table_bytes: ClassVar[int] = 256 << 20  # of one block of rows, where memory is not scarcer
     own_from_products: ClassVar[bool] = False  # differences from centres would fill the matrix
     centre_products: ClassVar[Any] = staticmethod(dense_products)  # blocks for nearest centres
 
@@ -133,7 +135,7 @@ class Space:
 
     def centred_rows(self, rows: slice) -> Any:
         """Some rows of ``centred``, without a copy of all."""
-        small = self.X.nbytes <= TABLES and not self.in_file
+        small = self.X.nbytes <= self.table_bytes and not self.in_file
         if small or "centred" in self.__dict__:
             return self.centred[rows, :]
         return (self.X[rows, :] - self.shift).astype(self.X.dtype, copy=False)
@@ -197,20 +199,65 @@ class Space:
         """(ΣK, e) float64 sums of rows (b, e) over the clusters that they are ``members`` of."""
         return members.T @ rows.astype(np.float64, copy=False)
 
-    def squares_to(self, rows: Any, points: np.ndarray) -> np.ndarray:
-        """(b, p) squared distances of float64 rows to points, on the host."""
+    def cluster_sums(
+        self, values: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any = None
+    ) -> Any:
+        """(ΣK, e) float64 sums of ``values`` (b, e) over the clusters of ``codes`` (M, b).
+
+        Of ``values`` (b,): (K,), for one partition that counts every row. Beside X.
+        """
+        if values.ndim == 1:
+            return np.bincount(
+                codes[0], values if weights is None else weights * values, n_clusters[0]
+            )
+        return self.member_sums(one_hot(codes, n_clusters, weights), values)
+
+    def partition_sums(
+        self,
+        values: Any,
+        codes: np.ndarray,
+        n_clusters: np.ndarray,
+        groups: np.ndarray | None = None,
+        n_groups: int = 1,
+    ) -> Any:
+        """(ΣK,) ``values`` (M, b) of each partition summed over its clusters; (G, ΣK) by group."""
+        clusters, counted = int(n_clusters.sum()), codes >= 0
+        place = codes + (np.cumsum(n_clusters) - n_clusters)[:, None]
+        if groups is not None:
+            place = place + clusters * groups
+        if not counted.all():
+            place, values = place[counted], values[counted]
+        sums = np.bincount(place.reshape(-1), values.reshape(-1), clusters * n_groups)
+        return sums if groups is None else sums.reshape(n_groups, clusters)
+
+    def memberships(
+        self, codes: np.ndarray, n_clusters: np.ndarray, weights: Any, dtype: Any, sparse: bool
+    ) -> Any:
+        """(ΣK, b) what objects weigh in all clusters, beside X; sparse where that pays."""
+        if sparse:
+            return sparse_members(codes, n_clusters, weights, dtype)
+        return one_hot(codes, n_clusters, weights).toarray().T.astype(dtype)
+
+    def partition_batches(self, n_clusters: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
+        """Partitions that are worked on together, and where their clusters lie among all.
+
+        Those of a batch have equally many clusters. Here one by one: their tables stay in cache.
+        """
+        edges = np.concatenate([[0], np.cumsum(n_clusters)]).tolist()
+        for m, (start, stop) in enumerate(pairwise(edges)):
+            yield np.array([m]), slice(start, stop)
+
+    def index(self, numbers: np.ndarray) -> Any:
+        """Whole numbers on the host as an index into arrays beside X."""
+        return numbers
+
+    def squares_to(self, rows: Any, points: np.ndarray) -> Any:
+        """(b, p) squared distances of float64 rows to points, beside X."""
         return numpy_squares(rows_of(rows), rows_of(points))
 
     def square_lengths(self, rows: Any) -> np.ndarray:
         """(b,) float64 on the host."""
         return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-
-    def squares_to_own(
-        self, rows: Any, keep: Any, points: np.ndarray, codes: np.ndarray
-    ) -> np.ndarray:
-        """(b,) squared distances of the rows to ``keep`` from their own point, by differences."""
-        gap = rows[keep] - points[codes]
-        return np.einsum("ij,ij->i", gap, gap)
 
     def beside(self, values: np.ndarray) -> Any:
         """Host values beside X in its float type; the host computes with them as they are."""
@@ -297,14 +344,10 @@ near=array([1., 1.]), far=array([49.,  9.]))
     def running_sum(self, values: Any) -> Any:
         return np.cumsum(values)
 
-    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
-        """A pass as this kind of space makes it; the reference where it has no way of its own."""
-        return reference
-
-    def row_blocks(self, width: int, copies: int = 3) -> Iterator[slice]:
+    def row_blocks(self, width: int, copies: int = 3, most: int | None = None) -> Iterator[slice]:
         """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
-        rows = int(min(budget_bytes(), TABLES) / (8 * max(width, 1) * copies))
-        rows = max(16, min(rows, self.n, self.most_rows))
+        rows = int(min(budget_bytes(), self.table_bytes) / (8 * max(width, 1) * copies))
+        rows = max(16, min(rows, self.n, self.most_rows if most is None else most))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
 
 
@@ -354,7 +397,7 @@ class SparseSpace(Space):
 
     def member_sums(self, members: sp.csr_array, rows: Any) -> np.ndarray:
         sums: Any = super().member_sums(members, rows)
-        return sums.toarray()
+        return sums.toarray() if sp.issparse(sums) else sums
 
     def square_lengths(self, rows: Any) -> np.ndarray:
         return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).reshape(-1)

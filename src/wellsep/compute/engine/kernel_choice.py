@@ -18,13 +18,8 @@ import numpy as np
 
 from wellsep._checks.arrays import kernels_wanted
 from wellsep._text.sentences import shown
+from wellsep.compute.engine.pair_blocks import PairPart, pair_block
 from wellsep.compute.metrics.table import Metric, Rows, half, numpy_squares, root, same_objects
-from wellsep.compute.statistics.silhouette_widths import (
-    PairPart,
-    finish_widths,
-    pair_block,
-    widths_from_sums,
-)
 
 PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
 _additions_so_far = 0.0
@@ -140,30 +135,6 @@ def _sparse_pair_block(i: Rows, j: Rows, metric: Metric, both: bool, add: Any) -
     return PairPart(sums_i, add(i.members, table))
 
 
-def numpy_widths(
-    sums: np.ndarray,
-    codes: np.ndarray,
-    weight: np.ndarray,
-    mass: np.ndarray,
-    count: np.ndarray,
-    singleton: float,
-    xp: Any,
-) -> np.ndarray:
-    """Picks the own cluster by index instead of masking all K."""
-    at = np.arange(len(codes))
-    means = sums / mass[:, None]
-    means[codes, at] = np.inf
-    return finish_widths(
-        own_sum=sums[codes, at],
-        rest=mass[codes] - weight,
-        alone=count[codes] <= 1,
-        other=means.min(axis=0),
-        singleton=singleton,
-        xp=np,
-    )
-
-
 TWINS[pair_block] = (Twin(numba_pair_block, numba_usable), Twin(numpy_pair_block, numpy_usable))
-TWINS[widths_from_sums] = (Twin(numpy_widths, is_numpy),)
 TWINS[root] = (Twin(numpy_root, is_numpy),)
 TWINS[half] = (Twin(numpy_half, is_numpy),)

@@ -226,8 +226,9 @@ def provide_minimax(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
 def _parts(task: Task, min_points: int) -> Iterator[MinimaxParts | None]:
     """None where there are too few objects for a core distance."""
-    from wellsep.compute.engine.kernel_choice import numpy_widths
-    from wellsep.compute.statistics.centre_distances import one_hot
+    from wellsep.compute.data.memberships import one_hot
+    from wellsep.compute.engine.blocks import Block
+    from wellsep.compute.statistics.silhouette_widths import widths_from_sums
 
     space, partitions = task.space, task.partitions
     for m, codes in enumerate(partitions.codes):
@@ -249,7 +250,8 @@ def _parts(task: Task, min_points: int) -> Iterator[MinimaxParts | None]:
             own, rivals = codes[~noise], np.append(mass, 1.0)
         else:
             sums, own, rivals = sums[:, ~noise], codes[~noise], mass
-        widths[~noise] = numpy_widths(sums, own, np.ones(len(own)), rivals, rivals, 0.0, np)
+        block = Block.of_codes(own[None], np.array([len(rivals)]))
+        widths[~noise] = widths_from_sums(block, sums, rivals, rivals, 0.0)[0]
         largest = np.zeros(k)
         np.maximum.at(largest, codes[~noise], order.core[~noise])
         at = np.flatnonzero(noise)

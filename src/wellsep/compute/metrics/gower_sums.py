@@ -18,7 +18,6 @@ from wellsep.compute.data.mixed_columns import MISSING
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.metrics.table import ROUNDING, Metric, find
 from wellsep.compute.requests import Task
-from wellsep.compute.statistics.distance_sums import fits_budget, plain_strips
 
 MOST_PATTERNS = 64
 AT_ONCE = 1 << 16  # objects whose sums are worked out together
@@ -56,23 +55,22 @@ def _keys(table: MixedTable) -> np.ndarray:
 
 
 def columns_usable(task: Task, metric: Metric) -> bool:
-    """Few patterns, and fewer searches than pairs."""
+    """Few patterns, fewer searches than pairs, and something that all rows have in common."""
     table = task.space.X
     if not isinstance(table, MixedTable) or metric != find(table.metric) or not kernels_wanted():
         return False
     patterns = len(np.unique(_keys(table)))
     clusters = int(task.partitions.offsets[-1])
-    return patterns <= MOST_PATTERNS and patterns * clusters * LOOKUPS < task.space.n
+    few = patterns <= MOST_PATTERNS and patterns * clusters * LOOKUPS < task.space.n
+    # Reading a block says which rows have nothing in common.
+    return few and bool((patterns_of(table).weight > 0).all())
 
 
 def column_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, np.ndarray]]:
     """(rows, distance sums of those rows to all clusters); rows come in the given order."""
     table: Any = task.space.X
     patterns = patterns_of(table)
-    if (patterns.weight <= 0).any():  # reading such a block says which rows have nothing in common
-        yield from plain_strips(task, metric)
-        return
-    if fits_budget(task):
+    if task.sums_fit:
         sums = np.zeros((int(task.partitions.offsets[-1]), task.space.n))
         order = [np.argsort(x, kind="stable") for x in table._columns.numbers.T]
         ranked = [x[at] for x, at in zip(table._columns.numbers.T, order, strict=True)]

@@ -1,28 +1,22 @@
-"""Moments of one block of rows and of the clusters in it, which merge into those of all blocks.
+"""Sizes, means and scatter of clusters and of all rows, block by block; they merge.
 
-Everything is relative to a reference point near the data and in float64, so that neither an
-offset of the data nor the number of blocks costs digits.
+Everything is relative to a point near the data and in float64, so that neither an offset of the
+data nor the number of blocks costs digits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space, host
+from wellsep.compute.data.opening import host
+from wellsep.compute.engine.blocks import Block
 from wellsep.compute.metrics.table import Metric
-from wellsep.compute.requests import Task, Want, by_counted, want
-from wellsep.compute.statistics.centre_distances import (
-    centre_pass,
-    cluster_sums,
-    describe_clusters,
-    one_hot,
-)
-from wellsep.partitions import Partitions
+from wellsep.compute.requests import Pass, Steps, Task, Want, by_counted
+from wellsep.compute.statistics.centre_distances import View
 
 
 class Moments(NamedTuple):
@@ -30,7 +24,7 @@ class Moments(NamedTuple):
 
     mass: np.ndarray  # (g,)
     mean: np.ndarray  # (g, d) relative to the reference; 0 where there is no mass
-    square: np.ndarray | None  # (g, d) by column, (g, d, d) all products, or None
+    square: np.ndarray | None  # (g,) all columns, (g, d) by column, (g, d, d) products, or None
 
     @classmethod
     def merged(cls, parts: Sequence[Moments]) -> Moments:
@@ -42,123 +36,86 @@ class Moments(NamedTuple):
         if parts[0].square is None:
             return cls(mass, mean, None)
         square = np.sum([p.square for p in parts], axis=0)  # type: ignore[arg-type]
-        gap = means - mean
-        if square.ndim == 2:
-            square += (masses[:, :, None] * gap**2).sum(axis=0)
-        else:
-            square += np.einsum("pg,pgi,pgj->gij", masses, gap, gap)
+        gap, terms = means - mean, ("pg,pgi,pgi->g", "pg,pgi,pgi->gi", "pg,pgi,pgj->gij")
+        square += np.einsum(terms[square.ndim - 1], masses, gap, gap)
         return cls(mass, mean, square)
 
-
-class RowStatistics(NamedTuple):
-    """Statistics of one block of rows, with labels or without; they merge."""
-
-    rows: Moments  # of all rows, each counting once
-    weighted: Moments | None  # of all rows by weight
-    clusters: Moments | None  # (ΣK,) by weight
-    counts: np.ndarray | None  # (ΣK,) objects
-    sums: dict[Metric, np.ndarray]  # (ΣK, e) of the rows that a metric sums over clusters
-    scatter: Moments | None  # with all products, of the rows that some partitions count
-
-
-class RowOptions(NamedTuple):
-    """Which of the statistics are computed."""
-
-    weighted: bool = False
-    squares: bool = False  # squared deviations within clusters, by column
-    sums: tuple[Metric, ...] = ()  # metrics that sum distances without pairs
-    scatter: tuple[int, ...] = ()  # partitions whose counted rows are wanted
-
-
-def describe_rows(
-    X: np.ndarray,
-    codes: np.ndarray | None,
-    weights: np.ndarray | None,
-    n_clusters: np.ndarray,
-    reference: np.ndarray,
-    asked: RowOptions,
-    start: int = 0,
-) -> RowStatistics:
-    """RowStatistics of one block; ``codes`` is (M, b) with -1 for rows that do not count."""
-    wide = X.astype(np.float64) - reference
-    rows = _moments(wide, np.ones((1, len(X))), squares=True)
-    weighted = None
-    if asked.weighted:
-        given = np.ones(len(X)) if weights is None else weights
-        weighted = _moments(wide, given[None], squares=True)
-    if codes is None:
-        return RowStatistics(rows, weighted, None, None, {}, None)
-    table = one_hot(codes, n_clusters, weights)
-    mass = np.asarray(table.sum(axis=0)).reshape(-1)
-    mean = _over(np.asarray(table.T @ wide), mass)
-    squares = _squares_within(wide, codes, weights, n_clusters, mean) if asked.squares else None
-    counts = mass if weights is None else np.asarray((table > 0).sum(axis=0), dtype=np.float64)
-    scatter = _scatter(wide, codes[list(asked.scatter)], weights) if asked.scatter else None
-    sums = {w: _metric_sums(X, codes, weights, n_clusters, w, reference) for w in asked.sums}
-    return RowStatistics(rows, weighted, Moments(mass, mean, squares), counts, sums, scatter)
+    @classmethod
+    def of_rows(cls, X: np.ndarray, weights: np.ndarray | None) -> Moments:
+        """Of all rows of a block together, by column."""
+        mass = float(len(X)) if weights is None else float(weights.sum())
+        sums = X.sum(axis=0) if weights is None else weights @ X
+        mean = sums / mass if mass > 0 else np.zeros_like(sums)
+        square = (X - mean) ** 2
+        total = square.sum(axis=0) if weights is None else weights @ square
+        return cls(np.array([mass]), mean[None], total[None])
 
 
 def _over(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
     return sums / np.where(mass > 0, mass, 1)[:, None]
 
 
-def _moments(wide: np.ndarray, weights: np.ndarray, *, squares: bool) -> Moments:
-    """``weights`` (g, b)."""
-    mass = weights.sum(axis=1)
-    mean = _over(weights @ wide, mass)
-    if not squares:
-        return Moments(mass, mean, None)
-    return Moments(
-        mass, mean, np.stack([w @ (wide - m) ** 2 for w, m in zip(weights, mean, strict=True)])
-    )
+class Masses(NamedTuple):
+    """How many objects clusters have and what these weigh; those of blocks add up."""
+
+    mass: np.ndarray  # (ΣK,) summed weights
+    counts: np.ndarray  # (ΣK,) objects
+    noise: np.ndarray  # (M,) weight of the objects that are not counted
 
 
-def _squares_within(
-    wide: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray | None,
-    n_clusters: np.ndarray,
-    mean: np.ndarray,
-) -> np.ndarray:
-    offsets = np.concatenate([[0], np.cumsum(n_clusters)])
-    found = np.zeros_like(mean)
-    for m, row in enumerate(codes):
-        keep = row >= 0
-        gap = wide[keep] - mean[offsets[m] + row[keep]]
-        part = one_hot(
-            row[keep][None], n_clusters[m : m + 1], None if weights is None else weights[keep]
-        )
-        found[offsets[m] : offsets[m + 1]] = part.T @ gap**2
-    return found
+def masses(block: Block) -> Masses:
+    """Of one block."""
+    mass, count, noise = [], [], []
+    for codes, k in zip(block.codes, block.n_clusters, strict=True):
+        counted = codes >= 0
+        every = bool(counted.all())
+        kept = codes if every else codes[counted]
+        count.append(np.bincount(kept, minlength=k).astype(np.float64))
+        noise.append(0.0 if every else float(block.weights_or_ones[~counted].sum()))
+        if block.weights is not None:
+            mass.append(np.bincount(kept, block.weights[counted], k))
+    return Masses(np.concatenate(mass or count), np.concatenate(count), np.array(noise))
 
 
-def _scatter(wide: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> Moments:
-    """All products of the rows that each partition counts."""
-    counted = codes >= 0
-    given = np.ones(wide.shape[0]) if weights is None else weights
-    table = counted * given  # (M, b)
-    mean = _over(table @ wide, table.sum(axis=1))
-    squares = []
-    for w, centre in zip(table, mean, strict=True):
-        gap = wide - centre
-        squares.append((gap * w[:, None]).T @ gap)
-    return Moments(table.sum(axis=1), mean, np.stack(squares))
+def cluster_moments(block: Block, squares: str | None = None) -> tuple[Masses, Moments]:
+    """Of one block; squared deviations summed over the "columns" or "by column", or none."""
+    size = masses(block)
+    mean = _over(block.cluster_sums(block.X), size.mass)
+    return size, Moments(size.mass, mean, _squares_within(block, mean, squares))
 
 
-def _metric_sums(
-    X: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray | None,
-    n_clusters: np.ndarray,
-    metric: Metric,
-    origin: np.ndarray,
-) -> np.ndarray:
-    space, summed = Space(X, 1, origin=origin), metric.sums
-    classes = tuple(np.arange(k) for k in n_clusters)
-    names = tuple(map(str, range(len(codes))))
-    partitions = Partitions(codes, classes, names, np.ones(len(codes)))
-    rows_of = partial(summed.rows, space)  # type: ignore[union-attr]
-    return cluster_sums(space, rows_of, Task(space, partitions, weights))
+def _squares_within(block: Block, mean: np.ndarray, squares: str | None) -> np.ndarray | None:
+    if squares is None:
+        return None
+    views = (View(block, m, mean[a:b]) for m, (a, b) in enumerate(pairwise(block.offsets)))
+    if squares == "columns":
+        return np.concatenate([host(view.sums(view.own_square)) for view in views])
+    return np.concatenate([host(view.sums(view.gap**2)) for view in views])
+
+
+def square_moments(block: Block, metric: Metric) -> tuple[Moments, np.ndarray, np.ndarray]:
+    """Moments of the rows that a metric prepares, and Σ w and Σ w² of zero rows by cluster."""
+    X, zero = block.space.prepared(metric, wide=True)
+    block = block.with_rows(X[block.rows, :])
+    size, moments = cluster_moments(block, "columns")
+    alone = np.zeros((2, len(size.mass)))
+    if zero is not None:
+        weight = np.where(host(zero)[block.rows], block.weights_or_ones, 0.0)
+        marks = block.space.asarray(np.stack([weight, weight**2], axis=1))
+        alone = host(block.space.cluster_sums(marks, block.codes, block.n_clusters)).T
+    return moments, alone[0], alone[1]
+
+
+def provide_within_squares(task: Any, metric: Metric, wants: list[Want]) -> Steps:
+    """‖x − y‖² of the pairs of a cluster of mass W add up to W Σ‖x − mean‖², here in float64.
+
+    A zero row, whose axis of its own is in none of the columns, adds 1 for each pair it is in.
+    """
+    (mass, _, square), zero, twice = yield Pass(square_moments, (metric,))
+    each = mass * square + mass * zero - twice
+    edges = pairwise(task.partitions.offsets)
+    sums = [float(metric.finish(each[a:b].sum(), np)) for a, b in edges]  # type: ignore[misc]
+    return {w: sums for w in wants}
 
 
 class Spectrum(NamedTuple):
@@ -169,44 +126,56 @@ class Spectrum(NamedTuple):
     columns: np.ndarray  # (d,) diagonal, largest first
 
 
-SpectrumOf = Callable[[np.ndarray, np.ndarray], Spectrum]  # rows and their weights
+def provide_spectrum(task: Any, wants: list[Want]) -> Steps:
+    """Option ``centred``: about the mean of the counted objects, or about the origin.
 
-
-def provide_spectrum(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    """Option ``centred``: about the mean of the counted objects, or about the origin."""
-    return spectra(task, wants, partial(_host_rows, task))
-
-
-def spectra(
-    task: Task, wants: list[Want], rows_of: Callable[[bool], SpectrumOf]
-) -> dict[Want, list[Any]]:
-    """One spectrum for all partitions that count the same objects."""
+    One spectrum serves all partitions that count the same objects.
+    """
+    chosen, number = task.alike()
     found: dict[Want, list[Any]] = {}
-    weights = task.weights_or_ones()
+    wide = task.space.n < task.space.d
+    scatter = None if wide else (yield Pass(products_of_counted, (chosen,)))
     for w in wants:
-        look = rows_of(w.get("centred", True))
-        entries: list[Any] = [None] * len(task.partitions)
-        for rows, group in by_counted(task.partitions):
-            spectrum = look(rows, weights[rows])
-            for m in group:
-                entries[m] = spectrum
-        found[w] = entries
+        centred = w.get("centred", True)
+        spectra = _of_few_rows(task, centred) if wide else _spectra(scatter, task.shift, centred)
+        found[w] = [spectra[g] for g in number]
     return found
 
 
-def _host_rows(task: Task, centred: bool) -> SpectrumOf:
+def products_of_counted(block: Block, chosen: list[int]) -> Moments:
+    """All products of the rows that some partitions count."""
+    X, space, parts = block.X, block.space, []
+    space.refuse_sparse()
+    for codes in block.codes[chosen]:
+        weight = space.asarray(np.where(codes >= 0, block.weights_or_ones, 0.0))
+        mass = float(weight.sum())
+        mean = weight @ X / (mass if mass > 0 else 1.0)
+        gap = X - mean
+        parts.append((mass, host(mean), host((gap * weight[:, None]).T @ gap)))
+    return Moments(*(np.stack(column) for column in zip(*parts, strict=True)))
+
+
+def _spectra(scatter: Any, shift: np.ndarray, centred: bool) -> list[Spectrum]:
+    found = []
+    for mass, mean, products in zip(*scatter, strict=True):
+        if not centred:
+            products = products + mass * np.outer(mean + shift, mean + shift)
+        found.append(spectrum_of(products, np.diagonal(products).copy(), float(mass)))
+    return found
+
+
+def _of_few_rows(task: Task, centred: bool) -> list[Spectrum]:
+    """Fewer rows than columns: their products with each other have the same roots."""
     X = task.space.on_host().X if centred else host(task.space.X).astype(np.float64)
-    return lambda rows, weights: _spectrum(X[rows], weights, centred)
-
-
-def _spectrum(X: np.ndarray, weights: np.ndarray, centred: bool) -> Spectrum:
-    if centred:
-        X = X - np.average(X, axis=0, weights=weights)
-    if not (weights == 1).all():
-        X = X * np.sqrt(weights)[:, None]
-    columns = np.einsum("ij,ij->j", X, X)
-    small = X.T @ X if X.shape[1] <= len(X) else X @ X.T
-    return spectrum_of(small, columns, float(weights.sum()))
+    found = []
+    for rows, _ in by_counted(task):
+        some, weights = X[rows], task.weights_or_ones()[rows]
+        if centred:
+            some = some - np.average(some, axis=0, weights=weights)
+        some = some * np.sqrt(weights)[:, None]
+        columns = np.einsum("ij,ij->j", some, some)
+        found.append(spectrum_of(some @ some.T, columns, float(weights.sum())))
+    return found
 
 
 def spectrum_of(products: np.ndarray, columns: np.ndarray, mass: float) -> Spectrum:
@@ -215,54 +184,3 @@ def spectrum_of(products: np.ndarray, columns: np.ndarray, mass: float) -> Spect
     found = np.linalg.eigvalsh(products)[::-1][: len(roots)]
     roots[: len(found)] = np.where(found > 4e-16 * len(columns) * found[0], found, 0)
     return Spectrum(mass, roots, np.sort(columns)[::-1])
-
-
-def provide_within_squares(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
-    """‖x − y‖² of the pairs of a cluster of mass W add up to W Σ‖x − mean‖², here in float64.
-
-    A zero row, whose axis of its own is in none of the columns, adds 1 for each pair it is in.
-    """
-    space, partitions = task.space, task.partitions
-    X, zero = space.prepared(metric, wide=True)
-    rows = task._replace(space=space.with_rows(X), centers=None)
-    clusters, within = describe_clusters(rows), want("within")
-    spread = centre_pass(rows, clusters, [within])[within]
-    sums = []
-    for codes, c, s in zip(partitions.codes, clusters, spread, strict=True):
-        total = float(c.mass @ s)
-        if zero is not None:
-            at = np.flatnonzero(host(zero) & (codes >= 0))
-            weight = task.weights_or_ones()[at]
-            total += float(weight @ c.mass[codes[at]] - weight @ weight)
-        sums.append(float(metric.finish(total, np)))  # type: ignore[misc]
-    return {w: sums for w in wants}
-
-
-def square_moments(
-    X: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray | None,
-    n_clusters: np.ndarray,
-    metric: Metric,
-    origin: np.ndarray,
-    start: int = 0,
-) -> Moments:
-    """Moments of the prepared rows in every cluster, from one block of rows; they merge.
-
-    Two columns more mark zero rows, by 1 and by their weight.
-    """
-    rows, zero = Space(X, 1, origin=origin).prepared(metric, wide=True)
-    mark = np.zeros(len(X)) if zero is None else zero.astype(np.float64)
-    marks = np.column_stack([mark, mark if weights is None else mark * weights])
-    table = np.hstack([rows, marks])
-    asked = RowOptions(squares=True)
-    statistics = describe_rows(table, codes, weights, n_clusters, np.zeros(table.shape[1]), asked)
-    return statistics.clusters  # type: ignore[return-value]
-
-
-def within_squares(moments: Moments, offsets: np.ndarray, metric: Metric) -> list[float]:
-    """One sum per partition; ``offsets`` are those of their clusters side by side."""
-    mass, square = moments.mass, moments.square[:, :-2]  # type: ignore[index]
-    zero, twice = (mass[:, None] * moments.mean[:, -2:]).T  # Σ w and Σ w² of zero rows
-    each = mass * square.sum(axis=1) + mass * zero - twice
-    return [float(metric.finish(each[a:b].sum(), np)) for a, b in pairwise(offsets)]  # type: ignore[misc]

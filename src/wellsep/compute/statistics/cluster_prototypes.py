@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from wellsep.compute.data import distance_passes
+from wellsep.compute.data.memberships import one_hot
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import Rows, pair_squares
-from wellsep.compute.statistics.centre_distances import one_hot
+from wellsep.compute.statistics import neighbour_graph
 from wellsep.compute.statistics.local_connectivity import (
     Witnesses,
     cluster_witnesses,
@@ -166,7 +166,7 @@ class DistancesAround(Around):
     def crowded(self, t: int) -> tuple[np.ndarray, np.ndarray]:
         every, objects, best = np.arange(self.X.n), [], []
         members = one_hot(self.codes[None], np.array([self.n_clusters]), None)
-        for rows in row_blocks(self.X.n, self.X.n, distance_passes.READ):
+        for rows in row_blocks(self.X.n, self.X.n, neighbour_graph.READ):
             same = self.X.block(every[rows], every) == 0
             many = np.flatnonzero(same.sum(axis=1) > t)
             counts = np.asarray(same[many].astype(np.float64) @ members)
@@ -184,7 +184,7 @@ class DistancesAround(Around):
         self, objects: np.ndarray, among: np.ndarray, t: int, n_jobs: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
         distances, found = np.empty((len(objects), t)), np.empty((len(objects), t), dtype=np.intp)
-        for rows in row_blocks(len(objects), len(among), distance_passes.READ):
+        for rows in row_blocks(len(objects), len(among), neighbour_graph.READ):
             table = self.X.block(objects[rows], among)
             found[rows] = smallest(table, t)
             distances[rows] = np.take_along_axis(table, found[rows], axis=1)
@@ -196,7 +196,7 @@ def around_means(X: PairSpace, codes: np.ndarray, n_clusters: int) -> DistancesA
     members = one_hot(codes[None], np.array([n_clusters]), None)
     sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
     every, means = np.arange(X.n), np.empty((X.n, n_clusters))
-    for rows in row_blocks(X.n, X.n, distance_passes.READ):
+    for rows in row_blocks(X.n, X.n, neighbour_graph.READ):
         means[rows] = (X.block(every[rows], every).astype(np.float64) ** 2) @ members / sizes
     across = members.T @ means / sizes[:, None]  # (K, K) mean squared distances of two clusters
     across = (across + across.T) / 2

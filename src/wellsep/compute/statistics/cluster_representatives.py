@@ -39,6 +39,10 @@ class Representatives(NamedTuple):
 def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Options: ``count`` of representatives; ``rule`` of the radii, "mean" or "first" (of the two
     clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
+    if task.space.on_device:
+        from wellsep.compute.engine.device.representatives import represented_on_device
+
+        return represented_on_device(task, wants)
     task.space.refuse_sparse()
     X, n_partitions = host(task.space.X).astype(np.float64), len(task.partitions)
     X -= np.round(task.space.shift)

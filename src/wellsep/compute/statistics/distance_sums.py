@@ -9,22 +9,20 @@ two with a matrix of memberships and a transposed copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep.compute.data.opening import Space, host
+from wellsep.compute.data.memberships import one_hot
+from wellsep.compute.data.opening import host
 from wellsep.compute.data.pairs import Pairs
+from wellsep.compute.engine.blocks import Block
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_distances, numpy_usable
-from wellsep.compute.engine.threads import (
-    ROWS,
-    budget_bytes,
-    cut_rows,
-    in_threads,
-    merge,
-    pair_rounds,
-)
+from wellsep.compute.engine.pair_blocks import pair_block
+from wellsep.compute.engine.threads import ROWS, budget_bytes, cut_rows, in_threads, pair_rounds
 from wellsep.compute.kernels.triton_use import (
     about_median,
     cluster_reach,
@@ -32,17 +30,17 @@ from wellsep.compute.kernels.triton_use import (
     fused_usable,
     fused_way,
 )
-from wellsep.compute.metrics.table import Metric, Rows, find
-from wellsep.compute.requests import Task, Want
-from wellsep.compute.statistics.centre_distances import (
-    cluster_masses,
-    join_widths,
-    one_hot,
-    provide_summed_widths,
+from wellsep.compute.metrics.gower_sums import column_strips, columns_usable
+from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find
+from wellsep.compute.requests import Pass, Steps, Task, Want, run
+from wellsep.compute.statistics.cluster_moments import Masses, masses, provide_within_squares
+from wellsep.compute.statistics.silhouette_widths import (
+    WidthTotals,
+    width_totals,
+    widths_from_sums,
 )
-from wellsep.compute.statistics.cluster_moments import provide_within_squares
-from wellsep.compute.statistics.silhouette_widths import pair_block, widths_from_sums
 
+NAMES = ("widths", "within_distances", "between_distances")
 SMALL = ROWS // 2  # clusters of fewer objects make blocks that cost more calls than they save
 
 
@@ -55,49 +53,20 @@ class Sides:
         sparse = choose(pair_block, self.view, self.pairs.metric) is not pair_block
         self.members = [members_of(task, rows, task.space.X.dtype, sparse) for rows in self.blocks]
 
-    def side(self, b: int) -> Rows:
-        return self.pairs.rows(self.blocks[b], self.members[b])
+    def side(self, b: int, start: int = 0) -> Rows:
+        """One block; ``start`` is the number of the first row of the space among all rows."""
+        rows = self.pairs.rows(self.blocks[b], self.members[b])
+        if not start:
+            return rows
+        return replace(rows, at=slice(start + rows.at.start, start + rows.at.stop))
 
 
 def members_of(task: Task, objects: Any, dtype: Any, sparse: bool, *, weighted: bool = True) -> Any:
     """(ΣK, b) what some objects weigh in all clusters, beside X."""
-    space, partitions = task.space, task.partitions
+    partitions = task.partitions
     weights = task.weights[objects] if weighted and task.weights is not None else None
-    return space.own_pass(memberships)(
-        space, partitions.codes[:, objects], partitions.n_clusters, weights, dtype, sparse
-    )
-
-
-def memberships(
-    space: Space,
-    codes: np.ndarray,
-    n_clusters: np.ndarray,
-    weights: np.ndarray | None,
-    dtype: Any,
-    sparse: bool,
-) -> Any:
-    """(ΣK, b) what objects weigh in all clusters, beside X; sparse where that pays."""
-    if sparse and weights is None:
-        return _unit_members(codes, n_clusters, dtype)
-    table = one_hot(codes, n_clusters, weights)
-    if sparse:
-        return sp.csr_array(table.T).astype(dtype)
-    return space.asarray(table.toarray().T, dtype=dtype)
-
-
-def _unit_members(codes: np.ndarray, n_clusters: np.ndarray, dtype: Any) -> sp.csr_array:
-    """(ΣK, b) ones, without the detour over objects × clusters; members in ascending order."""
-    b, offsets = codes.shape[1], np.concatenate([[0], np.cumsum(n_clusters)])
-    small = codes.astype(np.int16) if offsets.max() < 1 << 15 else codes  # sorts by digits
-    order = np.argsort(small, axis=1, kind="stable").astype(np.int32)
-    places = codes + offsets[:-1, None]
-    if codes.min(initial=0) < 0:  # those that are not counted come first
-        order = order[np.arange(b) >= (codes < 0).sum(axis=1)[:, None]]
-        places = places[codes >= 0]
-    sizes = np.bincount(places.ravel(), minlength=int(offsets[-1]))
-    pointer = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    entries = (np.ones(order.size, dtype), order.ravel(), pointer)
-    return sp.csr_array(entries, shape=(int(offsets[-1]), b))
+    codes = partitions.codes[:, objects]
+    return task.space.memberships(codes, partitions.n_clusters, weights, dtype, sparse)
 
 
 def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
@@ -121,96 +90,177 @@ def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
     in_threads(space.n_jobs, visit, pair_rounds(len(sides.blocks)))
 
 
-def fits_budget(task: Task) -> bool:
-    return 8.0 * task.space.n * int(task.partitions.offsets[-1]) <= budget_bytes()
-
-
-def provide_pairs(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+def provide_pairs(task: Any, wants: list[Want]) -> Steps:
     """Without pairs where the metric knows a way, else from one pass over them."""
     found: dict[Want, list[Any]] = {}
     for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
         mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
-        paired = [w for w in mine if not without_pairs(w)]
-        widths = [w for w in mine if w not in paired and w.name == "widths"]
-        within = [w for w in mine if w not in paired and w.name == "within_distances"]
-        if widths:
-            found.update(task.space.own_pass(provide_summed_widths)(task, metric, widths))
+        for w in [w for w in mine if w.get("each")]:
+            which = range(len(task.partitions))
+            found[w] = [_alone(task.subset([m]), w) for m in which]
+        rest = [w for w in mine if w not in found]
+        within = [w for w in rest if w.name == "within_distances" and metric.linear]
+        widths = [w for w in rest if w.name == "widths" and metric.sums is not None]
         if within:
-            found.update(provide_within_squares(task, metric, within))
+            found.update((yield from provide_within_squares(task, metric, within)))
+        if widths:
+            size, sums = yield Pass(sums_of_rows, (metric,))
+            added = yield Pass(from_row_sums, (metric, size, sums, widths), len(sums))
+            found.update(_finished(task, added, size))
+        paired = [w for w in rest if w not in found]
         if paired:
-            found.update(task.space.own_pass(reduce_sums)(task, metric, paired))
+            found.update((yield from reduce_sums(task, metric, paired)))
     return found
 
 
-def without_pairs(w: Want) -> bool:
-    """Whether a statistic of distances follows from sums of rows."""
-    entry = find(w.get("metric", "euclidean"))
-    if w.name == "widths":
-        return entry.sums is not None
-    return w.name == "within_distances" and entry.linear
+def _alone(task: Any, w: Want) -> Any:
+    return run(task, width_values(task, w))
 
 
-def reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
-    """Widths and within-cluster sums, strip by strip where the sums exceed the budget."""
-    partitions, space = task.partitions, task.space
-    mass, count = cluster_masses(task)
-    weights = task.weights_or_ones()
-    found: dict[Want, list[Any]] = {w: [[] for _ in partitions.n_clusters] for w in wants}
-    edges = partitions.offsets.tolist()
-    mass_on_device, count_on_device = space.asarray(mass), space.asarray(count)
-    for rows, sums in strips(task, metric):
-        codes_on_device = space.asarray(partitions.codes[:, rows])
-        weights_on_device = space.asarray(weights[rows])
-        widths_of = choose(widths_from_sums, sums)
-        for m in range(len(partitions)):
-            part = slice(edges[m], edges[m + 1])
-            codes = partitions.codes[m, rows]
-            width_args = (
-                sums[part, :],
-                codes_on_device[m, :],
-                weights_on_device,
-                mass_on_device[part],
-                count_on_device[part],
-            )
-            for w in wants:
-                if w.name == "widths":
-                    got = widths_of(*width_args, w.get("singleton", 0), space.xp)
-                    found[w][m].append(np.where(codes >= 0, host(got), np.nan))
-                else:
-                    found[w][m].append(sum_pairs(w, host(width_args[0]), codes, weights[rows]))
-    return {
-        w: join_widths(task, w, found[w]) if w.name == "widths" else list(map(merge, found[w]))
-        for w in wants
-    }
+def width_values(task: Any, wanted: Want) -> Steps:
+    """(n,) silhouette widths of the only partition; lazy where X is on Dask."""
+    metric, singleton = find(wanted.get("metric", "euclidean")), wanted.get("singleton", 0)
+    if metric.sums is not None:
+        size, sums = yield Pass(sums_of_rows, (metric,))
+        one = Pass(widths_of_rows, (metric, size, sums, singleton), len(sums))
+        return task.values(one)
+    size = yield Pass(masses)
+    return task.strip_values(strips, pair_sums, widths_of_block, metric, size, singleton)
 
 
-def sum_pairs(w: Want, sums: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
-    """What b objects add, given their (K, b) distance sums: within clusters, or (K, K) between."""
-    if w.name == "within_distances":
-        counted = codes >= 0
-        own = sums[codes, np.arange(len(codes))]
-        return 0.5 * float((weights * own)[counted].sum())
-    return sums @ one_hot(codes[None], np.array([len(sums)]), weights)
+def reduce_sums(task: Any, metric: Metric, wants: list[Want]) -> Steps:
+    """Widths and sums within and between clusters, from the pairs of all objects."""
+    size = yield Pass(masses)
+    added = task.fold_strips(strips, pair_sums, from_sums, metric, size, wants)
+    return _finished(task, added, size)
 
 
-def strips(task: Task, metric: Metric, codes_on_device: Any = None) -> Any:
+def _finished(task: Any, added: dict[Want, Any], size: Masses) -> dict[Want, list[Any]]:
+    """Statistics of each partition from what all blocks added."""
+    found: dict[Want, list[Any]] = {}
+    for w, total in added.items():
+        found[w] = list(total)
+        if w.name == "widths":
+            found[w] = WidthTotals(total[0], size.mass, total[1]).split(task.partitions.offsets)
+    return found
+
+
+def from_sums(
+    block: Block, sums: Any, metric: Metric, size: Masses, wants: list[Want]
+) -> dict[Want, Any]:
+    """What the (ΣK, b) distance sums of a block add to each statistic."""
+    return {w: _FROM_SUMS[w.name](block, sums, size, w) for w in wants}
+
+
+def _widths(block: Block, sums: Any, size: Masses, w: Want) -> Any:
+    widths = widths_from_sums(block, sums, size.mass, size.counts, w.get("singleton", 0))
+    return width_totals(block, widths)
+
+
+def _within(block: Block, sums: Any, size: Masses, w: Want) -> np.ndarray:
+    """(M,) distances of the pairs within clusters, summed; each pair is met twice."""
+    own = block.offsets[:-1, None] + np.maximum(block.codes, 0)
+    at = block.space.index(own), block.space.index(np.arange(own.shape[1]))[None, :]
+    weights = np.where(block.codes >= 0, block.weights_or_ones, 0.0)
+    return 0.5 * (weights * host(sums[at])).sum(axis=1)
+
+
+def _between(block: Block, sums: Any, size: Masses, w: Want) -> list[np.ndarray]:
+    """(K, K) distances to each cluster from the members of each, summed."""
+    return [
+        host(block.space.cluster_sums(sums[a:b].T, codes[None], np.array([b - a]), block.weights)).T
+        for codes, (a, b) in zip(block.codes, pairwise(block.offsets), strict=True)
+    ]
+
+
+_FROM_SUMS = {"widths": _widths, "within_distances": _within, "between_distances": _between}
+
+
+def widths_of_block(
+    block: Block, sums: Any, metric: Metric, size: Masses, singleton: float
+) -> np.ndarray:
+    """(b,) widths of the only partition."""
+    return host(widths_from_sums(block, sums, size.mass, size.counts, singleton))[0]
+
+
+def sums_of_rows(block: Block, metric: Metric) -> tuple[Masses, np.ndarray]:
+    """Sizes of the clusters, and (ΣK, e) sums of the rows that give a metric's distances."""
+    rows = metric.sums.rows(block.space, block.rows)  # type: ignore[union-attr]
+    return masses(block), block.cluster_sums(rows)
+
+
+def row_distance_sums(block: Block, metric: Metric, size: Masses, totals: np.ndarray) -> Any:
+    """(ΣK, b) distance sums of a block without pairs, from sums of rows over every cluster."""
+    summed: Any = metric.sums
+    space, rows = block.space, summed.rows(block.space, block.rows)
+    sums = space.asarray(totals)
+    lengths = summed.lengths(space, rows, sums, space.asarray(size.mass))
+    table = summed.distances(space, rows, sums, lengths)
+    # an object is at distance 0 from itself, also where its row is zero
+    itself = space.asarray(block.weights_or_ones) * summed.itself(space, rows)
+    for codes, (a, b) in zip(block.codes, pairwise(block.offsets), strict=True):
+        counted = np.flatnonzero(codes >= 0)
+        place, part = (space.index(codes[counted]), space.index(counted)), table[a:b]
+        part[place] -= itself[place[1]]
+        part[part < ROUNDING * lengths[a:b]] = 0
+    return table
+
+
+def from_row_sums(
+    block: Block, metric: Metric, size: Masses, totals: np.ndarray, wants: list[Want]
+) -> dict[Want, Any]:
+    """What a block adds where its distance sums follow from sums of rows."""
+    sums = row_distance_sums(block, metric, size, totals)
+    return from_sums(block, sums, metric, size, wants)
+
+
+def widths_of_rows(
+    block: Block, metric: Metric, size: Masses, totals: np.ndarray, singleton: float
+) -> np.ndarray:
+    """(b,) widths of the only partition, from sums of rows."""
+    sums = row_distance_sums(block, metric, size, totals)
+    return widths_of_block(block, sums, metric, size, singleton)
+
+
+def pair_sums(left: Task, right: Task, places: tuple[int, int], metric: Metric) -> tuple[Any, Any]:
+    """(ΣK, b) distance sums of the left rows over the right ones, and the other way round.
+
+    ``places`` are the numbers of their first rows among all; None where both are the same.
+    """
+    own = places[0] == places[1]
+    a = Sides(left, metric)
+    b = a if own else Sides(right, metric)
+    block, both = choose(pair_block, a.view, metric), metric.symmetric
+    width = int(left.partitions.offsets[-1])
+    sums_a = np.zeros((width, left.space.n))
+    sums_b = sums_a if own else np.zeros((width, right.space.n))
+    for i in range(len(a.blocks)):
+        for j in range(i if own else 0, len(b.blocks)):
+            one, two = a.side(i, places[0]), b.side(j, places[1])
+            part = block(one, two, metric, np, both)
+            sums_a[:, a.blocks[i]] += part.sums_i
+            if own and i == j:
+                continue
+            back = part.sums_j if both else block(two, one, metric, np, False).sums_i
+            sums_b[:, b.blocks[j]] += back
+    return sums_a, None if own else sums_b
+
+
+def strips(task: Task, metric: Metric) -> Any:
     """(rows, sums of those rows); rows come in the given order."""
     space = task.space
+    if columns_usable(task, metric):
+        return column_strips(task, metric)
     if fused_usable(space.X, metric):
         found, weights = task.partitions, task.weights
         X, reach = about_median(space.X)
-        codes = space.asarray(found.codes) if codes_on_device is None else codes_on_device
+        codes = space.asarray(found.codes)
         distant = cluster_reach(X, codes, found.n_clusters)
         way = fused_way(X, reach, distant, found.n_clusters, weights is not None)
         if way is not None:
             rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
             return fused_strips(X, codes, found.n_clusters, weights, rows_at_once, way)
-    return space.own_pass(plain_strips)(task, metric)
-
-
-def plain_strips(task: Task, metric: Metric) -> Any:
-    """The same from pairs of blocks, strip by strip where the sums exceed the budget."""
-    if not fits_budget(task):
+    if not task.sums_fit:
         return _strip_by_strip(task, metric, task.space.n)
     return choose(paired_strips, task, metric)(task, metric)
 

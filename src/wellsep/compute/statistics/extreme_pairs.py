@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -75,14 +76,47 @@ class Extreme:
                 self._best = min(self._best, float((self.sign * squares).min()))
 
 
-def provide_extremes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+def provide_extremes(task: Any, wants: list[Want]) -> dict[Want, list[Any]]:
     found: dict[Want, list[Any]] = {}
     for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
         mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
-        extremes = choose(reference_extremes, task.space, metric)
-        values = extremes(task, metric, {w.name for w in mine})
-        found.update({w: values[w.name] for w in mine})
+        names = {w.name for w in mine}
+        if isinstance(task, Task):
+            values = choose(reference_extremes, task.space, metric)(task, metric, names)
+        else:
+            values = task.fold_pairs(extremes_of_two, metric, names).values
+        found.update({w: list(values[w.name]) for w in mine})
     return found
+
+
+class Extremes(NamedTuple):
+    """The nearest and farthest pairs met so far."""
+
+    values: dict[str, np.ndarray]  # (M,)
+
+    @classmethod
+    def merged(cls, parts: list[Extremes]) -> Extremes:
+        best = {name: np.max if name == "farthest_within" else np.min for name in parts[0].values}
+        return cls({n: best[n]([p.values[n] for p in parts], axis=0) for n in best})
+
+
+def extremes_of_two(
+    left: Task, right: Task, places: list[int], metric: Metric, names: set[str]
+) -> Extremes:
+    """Of two blocks together: pairs within a block are met more than once, which is harmless."""
+    X, codes = left.space.X, left.partitions.codes
+    if places[0] != places[1]:
+        X = np.vstack([X, right.space.X])
+        codes = np.hstack([codes, right.partitions.codes])
+    found = {n: np.full(len(codes), 0.0 if "farthest" in n else np.inf) for n in names}
+    useful = np.flatnonzero((codes >= 0).sum(axis=1) >= 2)
+    if len(useful):
+        space = Space(X, 1, origin=left.space.origin, unit=left.space.unit)
+        some = replace(left.partitions, codes=codes).subset(useful.tolist())
+        task = Task(space, some, None)
+        for name, values in choose(reference_extremes, space, metric)(task, metric, names).items():
+            found[name][useful] = values
+    return Extremes(found)
 
 
 def device_usable(space: Space, metric: Metric) -> bool:
@@ -104,7 +138,7 @@ def blas_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, list
     partitions, jobs = task.partitions, task.space.n_jobs
     X, zero = task.space.on_host(metric)
     squares = {name: np.full(len(partitions), np.nan) for name in names}
-    for rows, group in by_counted(partitions):
+    for rows, group in by_counted(task):
         left = set(names)
         if len(group) >= WORTH_A_TREE and left - {"farthest_within"}:
             codes = partitions.codes[group][:, rows]

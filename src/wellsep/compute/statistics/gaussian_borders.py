@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex
+from wellsep.compute.data.memberships import one_hot
 from wellsep.compute.data.opening import Space, host
 from wellsep.compute.engine.threads import cut_rows
 from wellsep.compute.requests import Task, Want
-from wellsep.compute.statistics.centre_distances import describe_clusters, one_hot
 from wellsep.compute.statistics.centre_pairs import lowest_rival
+from wellsep.compute.statistics.row_statistics import describe_clusters
 
 BLOCK = 1 << 15  # numbers in each of the tables of a search: they stay in a core's cache
 DEGENERATE = 1e-14  # a variance this small beside the largest is none

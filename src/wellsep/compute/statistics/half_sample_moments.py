@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep.compute.data.memberships import one_hot
 from wellsep.compute.data.opening import host
 from wellsep.compute.engine.threads import in_threads
 from wellsep.compute.metrics.table import CLOSE
 from wellsep.compute.requests import Task
-from wellsep.compute.statistics.centre_distances import one_hot
 from wellsep.compute.statistics.half_samples import AT_ONCE, Halves, sums_by_group
 
 

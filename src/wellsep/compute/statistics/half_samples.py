@@ -19,11 +19,12 @@ import numpy as np
 from wellsep.compute.data.opening import Space, host
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
+from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.engine.threads import budget_bytes, cut_rows, in_threads
 from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find, root
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.distance_sums import members_of
-from wellsep.compute.statistics.silhouette_widths import WidthTotals, pair_block
+from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.partitions import Partitions
 
 # Objects whose widths are followed through the half-samples; each half-sample holds half of them.

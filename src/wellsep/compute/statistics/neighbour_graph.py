@@ -12,15 +12,17 @@ from scipy.spatial.distance import cdist
 
 from wellsep._checks.arrays import check_choice, check_count, to_numpy
 from wellsep._checks.values import check_jobs
-from wellsep.compute.data.opening import as_space
+from wellsep.compute.data import opening
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import CLOSE
+from wellsep.distances.base import PairSpace
 
 METHODS = ("exact", "kd-tree", "brute")
 # A kd-tree visits most of its points beyond this many features.
 TREE_FEATURES = 14
 _ROWS = 1 << 14
 _TABLE = 1 << 22  # entries of a table of distances to all objects
+READ = 1 << 21  # distances that are read at once: 16 MiB of float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,27 @@ def nearest_neighbours(
     """
     check_choice("method", method, METHODS)
     check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
-    return as_space(X).own_pass(find_graph)(X, n_neighbors, rows, method, n_jobs)
+    if isinstance(X, PairSpace):
+        return _given_graph(X, n_neighbors, rows)
+    if opening.on_device(X) and method in ("exact", "brute"):  # trees are for the host
+        from wellsep.compute.engine.device.neighbours import neighbours_on_device
+
+        return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors))
+    return find_graph(X, n_neighbors, rows, method, n_jobs)
+
+
+def _given_graph(X: PairSpace, n_neighbors: int, rows: np.ndarray | None) -> NeighbourGraph:
+    """The nearest other objects of some objects: distances are read, nothing is searched."""
+    every = np.arange(X.n)
+    wanted = every if rows is None else np.asarray(rows)
+    indices = np.empty((len(wanted), n_neighbors), dtype=np.intp)
+    distances = np.empty(indices.shape)
+    for part in row_blocks(len(wanted), X.n, READ):
+        table = X.block(wanted[part], every).astype(np.float64, copy=False)
+        table[np.arange(len(table)), wanted[part]] = np.inf
+        indices[part] = smallest(table, n_neighbors)
+        distances[part] = np.take_along_axis(table, indices[part], axis=1)
+    return NeighbourGraph(indices, distances, "given")
 
 
 def find_graph(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.requests import Task, Want, want
-from wellsep.compute.statistics.centre_distances import Clusters, centre_pass, describe_clusters
+from wellsep.compute.statistics.centre_distances import View
+from wellsep.compute.statistics.cluster_moments import Masses
 
 
 class Noise(NamedTuple):
@@ -26,28 +27,13 @@ class Noise(NamedTuple):
         return self.counted / (self.counted + self.mass)
 
 
-def provide_noise(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    """Option ``scatter``: whether the rows are looked at, or only weights."""
-    plain = noise_of(task, None)
-    if not any(w.get("scatter") for w in wants):
-        return {w: plain for w in wants}
-    scattered = noise_of(task, [c.mean for c in describe_clusters(task)])
-    return {w: scattered if w.get("scatter") else plain for w in wants}
+def noise_scatter(view: View) -> float:
+    """Σ w‖x − centre‖² over the rows that a partition does not count."""
+    return float(view.sums(view.own_square).sum())
 
 
-def noise_of(task: Task, means: list[np.ndarray] | None) -> list[Noise]:
-    """Noise of every partition of some rows; with its scatter if the ``means`` (d,) are given.
-
-    The noise of a partition is looked at as one cluster whose centre is the mean of the others.
-    """
-    weights, codes = task.weights_or_ones(), task.partitions.codes
-    mass = [float(weights[row < 0].sum()) for row in codes]
-    counted = [float(weights[row >= 0].sum()) for row in codes]
-    if means is None:
-        return [Noise(m, c) for m, c in zip(mass, counted, strict=True)]
-    apart = task._replace(partitions=task.partitions.noise_only(), centers=None, groups=None)
-    one, shift = np.ones(1), task.space.shift
-    centres = [Clusters(one, one, mean[None], mean, shift) for mean in means]
-    within = want("within")
-    scatter = centre_pass(apart, centres, [within])[within]
-    return [Noise(m, c, float(s.sum())) for m, c, s in zip(mass, counted, scatter, strict=True)]
+def noise_of(size: Masses, offsets: np.ndarray, scatter: list[float] | None = None) -> list[Noise]:
+    """Noise of every partition, with its scatter if that is known."""
+    counted = [float(size.mass[a:b].sum()) for a, b in pairwise(offsets)]
+    scattered = [None] * len(counted) if scatter is None else scatter
+    return [Noise(*one) for one in zip(size.noise.tolist(), counted, scattered, strict=True)]

@@ -15,6 +15,7 @@ import numpy as np
 from wellsep.compute.data.opening import Space
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
+from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.table import Metric, Prepared, find, rows_of
 from wellsep.compute.requests import Task, Want, by_counted
 from wellsep.compute.statistics.spanning_tree import Dissimilarities
@@ -36,14 +37,18 @@ class SelectedSums(NamedTuple):
     largest: float
 
 
-def provide_selected(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+def provide_selected(task: Any, wants: list[Want]) -> dict[Want, list[Any]]:
     found: dict[Want, list[Any]] = {}
+    if not isinstance(task, Task):
+        from wellsep.compute.engine.dask.selection import select_chunks
+
+        return {w: select_chunks(task, find(w.get("metric", "euclidean"))) for w in wants}
     for w in wants:
         entries: list[Any] = [None] * len(task.partitions)
-        for rows, group in by_counted(task.partitions):
+        for rows, group in by_counted(task):
             counts = [_pairs_within(task.partitions.codes[m][rows]) for m in group]
             metric = find(w.get("metric", "euclidean"))
-            low, high = task.space.own_pass(select_rows)(task.space, metric, rows, np.array(counts))
+            low, high = select_rows(task.space, metric, rows, np.array(counts))
             total = len(rows) * (len(rows) - 1) // 2
             for m, n_within, a, b in zip(group, counts, low, high, strict=True):
                 entries[m] = SelectedSums(n_within, total, float(a), float(b))
@@ -55,6 +60,13 @@ def select_rows(
     space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of the ``counts`` smallest and largest distances between some rows."""
+    if space.on_device and metric.finish is not None:
+        from wellsep.compute.engine.device.selection import select_on_device
+
+        some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
+        return select_on_device(
+            some, counts, finish=metric.finish, fused=fused_usable(space.X), sortable=SORTABLE
+        )
     table, reach = _distances(space, metric, rows)
     return select(table, reach, len(rows), counts, space.n_jobs)
 
@@ -80,9 +92,9 @@ def _distances(space: Space, metric: Metric, rows: np.ndarray) -> tuple[Table, f
         pairs = Pairs(space, metric, wide=True)
         return lambda i, j: pairs.host_block(rows[i], rows[j]), None
     finish = metric.finish
-    pairs = Dissimilarities(rows_of(counted_rows(space.on_host(metric), rows, np)), None)
-    reach = finish(4 * pairs.rows.square.max(), np)
-    return lambda i, j: finish(np.maximum(pairs.table(i, j), 0), np), float(reach)
+    exact = Dissimilarities(rows_of(counted_rows(space.on_host(metric), rows, np)), None)
+    reach = finish(4 * exact.rows.square.max(), np)
+    return lambda i, j: finish(np.maximum(exact.table(i, j), 0), np), float(reach)
 
 
 def select(

@@ -10,11 +10,11 @@ import numpy as np
 from wellsep.compute.data.opening import Space
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.kernel_choice import choose
+from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.engine.threads import one_blas_thread
 from wellsep.compute.metrics.table import Metric, find
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics.distance_sums import Sides
-from wellsep.compute.statistics.silhouette_widths import pair_block
 from wellsep.partitions import Partitions
 
 

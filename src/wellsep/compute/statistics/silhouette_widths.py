@@ -1,66 +1,52 @@
-"""Reference block functions in array-API code.
-
-A pair block is (rows i, rows j, metric) → partial statistics that merge by addition,
-minimum or maximum. The distances themselves never leave the function, so that a fused kernel or
-a task on another machine can take its place.
-"""
+"""Silhouette widths from sums of distances, and their totals by cluster."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.metrics.table import Metric, Rows, same_objects
-
-
-class PairPart(NamedTuple):
-    """What one pair of blocks adds."""
-
-    sums_i: Any  # (ΣK, b_i) distances from each i to each cluster, summed over j
-    sums_j: Any  # (ΣK, b_j) the same seen from j; None if not asked for
-
-
-def pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
-    """Distance sums of one pair of blocks; seen from j too with ``both``."""
-    table = metric.distances(i, j, xp)
-    sums_i = xp.astype(j.members, table.dtype) @ table.T
-    if same_objects(i, j) or not both:
-        return PairPart(sums_i, None)
-    return PairPart(sums_i, xp.astype(i.members, table.dtype) @ table)
-
-
-def _device(array: Any) -> Any:
-    from array_api_compat import device
-
-    return device(array)
+from wellsep.compute.data.opening import host
+from wellsep.compute.engine.blocks import Block
 
 
 def widths_from_sums(
-    sums: Any, codes: Any, weight: Any, mass: Any, count: Any, singleton: float, xp: Any
+    block: Block, sums: Any, mass: np.ndarray, count: np.ndarray, singleton: float
 ) -> Any:
-    """(b,) silhouette widths from the distance sums of b objects to K clusters.
+    """(M, b) silhouette widths beside X, NaN where not counted.
 
-    ``sums`` (K, b) float64; ``codes`` (b,), ``weight`` (b,), ``mass`` (K,), ``count`` (K,).
+    ``sums`` (ΣK, b) float64 are distances of the rows to the objects of every cluster by weight,
+    ``mass`` and ``count`` (ΣK,) the sizes of the clusters among all rows.
     """
-    clusters = xp.arange(sums.shape[0], dtype=codes.dtype, device=_device(sums))
-    member = codes[None, :] == clusters[:, None]  # (K, b)
-    inside = xp.astype(member, sums.dtype)
-    far = xp.full_like(sums, xp.inf)
-    return finish_widths(
-        own_sum=xp.sum(inside * sums, axis=0),
-        rest=mass @ inside - weight,
-        alone=(count @ inside) <= 1,
-        other=xp.min(xp.where(member, far, sums / mass[:, None]), axis=0),
-        singleton=singleton,
-        xp=xp,
-    )
+    space, xp, n = block.space, block.space.xp, block.codes.shape[1]
+    weight, row = space.asarray(block.weights_or_ones), space.index(np.arange(n))[None, :]
+    mass, count = space.asarray(mass), space.asarray(count)
+    widths = space.zeros(block.codes.shape)
+    for which, clusters in space.partition_batches(block.n_clusters):
+        shape = (len(which), int(block.n_clusters[which[0]]))
+        first = space.index(np.arange(len(which)))[:, None]
+        own = space.index(np.maximum(block.codes[which], 0))  # (g, b)
+        table, size = sums[clusters].reshape(*shape, n), mass[clusters].reshape(shape)
+        means = table / size[:, :, None]
+        means[first, own, row] = xp.inf
+        widths[space.index(which)] = finish_widths(
+            own_sum=table[first, own, row],
+            rest=size[first, own] - weight,
+            alone=count[clusters].reshape(shape)[first, own] <= 1,
+            other=xp.min(means, axis=1),
+            singleton=singleton,
+            xp=xp,
+        )
+    if (block.codes < 0).any():
+        widths[space.asarray(block.codes < 0)] = xp.nan
+    return widths
 
 
 def finish_widths(
     own_sum: Any, rest: Any, alone: Any, other: Any, singleton: float, xp: Any
 ) -> Any:
-    """(b,) (b − a)/max(a, b) with ``rest`` the weight of the other members; 0/0 is 0."""
+    """(b − a)/max(a, b) with ``rest`` the weight of the other members; 0/0 is 0."""
     own = own_sum / xp.where(rest > 0, rest, xp.ones_like(rest))
     top = xp.where(own > other, own, other)
     flat = (top <= 0) | xp.isinf(top)  # all points of both coincide, or there is no other cluster
@@ -79,22 +65,22 @@ class WidthTotals(NamedTuple):
     mass: np.ndarray  # (K,)
     by_group: np.ndarray | None = None  # (G, K) totals, where the task names groups
 
-    @classmethod
-    def of(
-        cls,
-        width: np.ndarray,
-        codes: np.ndarray,
-        weights: np.ndarray,
-        k: int,
-        groups: np.ndarray | None = None,
-        n_groups: int = 0,
-    ) -> WidthTotals:
-        """Of some objects, all (b,); those with a negative code are not counted."""
-        counted = codes >= 0
-        kept, weight = codes[counted], weights[counted]
-        share = weight * width[counted]
-        by_group = None
-        if groups is not None:
-            place = groups[counted] * k + kept
-            by_group = np.bincount(place, share, n_groups * k).reshape(n_groups, k)
-        return cls(np.bincount(kept, share, k), np.bincount(kept, weight, k), by_group)
+    def split(self, offsets: np.ndarray) -> list[WidthTotals]:
+        """Totals of all clusters side by side, apart by partition."""
+        groups = self.by_group
+        return [
+            WidthTotals(
+                self.totals[a:b], self.mass[a:b], None if groups is None else groups[:, a:b]
+            )
+            for a, b in pairwise(offsets)
+        ]
+
+
+def width_totals(block: Block, widths: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """(ΣK,) widths (M, b) summed by cluster and weight; (G, ΣK) the same apart by group."""
+    space = block.space
+    share, sizes = widths * space.asarray(block.weights_or_ones), (block.codes, block.n_clusters)
+    by_group = None
+    if block.groups is not None:
+        by_group = host(space.partition_sums(share, *sizes, block.groups, block.n_groups))
+    return host(space.partition_sums(share, *sizes)), by_group

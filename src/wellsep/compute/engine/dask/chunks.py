@@ -67,12 +67,6 @@ class Chunks:
 
     own_metric: ClassVar[None] = None  # rows of chunks are coordinates
 
-    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
-        """A pass of the host as it is made over chunks."""
-        from wellsep.compute.engine.dask.passes import PASSES
-
-        return PASSES[reference]
-
     @property
     def shape(self) -> tuple[int, ...]:
         return self.array.shape

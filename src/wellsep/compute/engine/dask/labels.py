@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -28,24 +28,6 @@ class ChunkedPartitions(Partitions):
     def subset(self, which: Sequence[int]) -> ChunkedPartitions:
         part = Partitions.subset(self, list(which))
         return ChunkedPartitions(**part.__dict__, counted=self.counted[list(which)])
-
-
-class ChunkedTask(NamedTuple):
-    """What the passes over chunks work on: a ``Task`` whose rows, codes and weights are on Dask."""
-
-    space: Chunks
-    partitions: ChunkedPartitions
-    weights: da.Array | None
-    centers: tuple[np.ndarray, ...] | None = None  # given centres instead of the means
-
-    @property
-    def beside(self) -> list[da.Array | None]:
-        """Codes (M, n) and weights (n,), cut as the rows are."""
-        return [self.partitions.codes, self.weights]
-
-    def subset(self, which: Sequence[int]) -> ChunkedTask:
-        """The same with some of the partitions."""
-        return self._replace(partitions=self.partitions.subset(which))
 
 
 def encode_chunks(

@@ -18,7 +18,7 @@ from wellsep.compute.statistics.neighbour_graph import NeighbourGraph, nearest_n
 
 def neighbours_of(X: Chunks, counted: np.ndarray, t: int) -> NeighbourGraph:
     """The t nearest among the counted rows of each counted row, numbered among themselves."""
-    say_cost(X, [])
+    say_cost(X)
     sizes = block_sizes(X, least=2 * t + 2)
     rows = Chunks(settled(X.array.rechunk({0: sizes})), X.source)
     mask = weigh_chunks(counted.astype(np.float64), rows)

@@ -21,7 +21,7 @@ from wellsep.compute.kmeans.prepared_points import (
     run_block,
 )
 from wellsep.compute.metrics.table import COSINE, Prepared
-from wellsep.compute.statistics.cluster_moments import RowOptions, describe_rows
+from wellsep.compute.statistics.cluster_moments import Moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,5 @@ def _describe(
 ) -> tuple[Any, int]:
     """Moments of the rows, and how many have no direction."""
     values, zero = prepare_directions(X) if metric == COSINE else Prepared(X)
-    nothing = np.zeros(0, dtype=np.intp)
-    about, options = reference / unit, RowOptions(weighted=True)
-    facts = describe_rows(values * (1 / unit), None, weights, nothing, about, options)
-    return facts.weighted, 0 if zero is None else int(zero.sum())
+    wide = (values * (1 / unit)).astype(np.float64) - reference / unit
+    return Moments.of_rows(wide, weights), 0 if zero is None else int(zero.sum())

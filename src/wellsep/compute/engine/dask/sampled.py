@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep.compute.engine.dask.chunks import Chunks
-from wellsep.compute.engine.dask.labels import ChunkedTask
+from wellsep.compute.engine.dask.engine import OnDask
 from wellsep.compute.statistics.sampled_sums import (
     Sample,
     class_masses,
@@ -20,7 +20,7 @@ from wellsep.compute.statistics.sampled_sums import (
 class ChunkedRows:
     """Rows, codes and weights of one partition in chunks."""
 
-    def __init__(self, task: ChunkedTask) -> None:
+    def __init__(self, task: OnDask) -> None:
         self.chunks = task.space
         self.codes: Any = task.partitions.codes[0]
         self.k = len(task.partitions.classes[0])

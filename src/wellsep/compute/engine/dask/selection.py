@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.data.opening import Space
-from wellsep.compute.engine.dask.labels import ChunkedTask
-from wellsep.compute.engine.dask.pairs import Blocks, fold_pairs
-from wellsep.compute.engine.dask.passes import counted_alike
+from wellsep.compute.engine.dask.engine import OnDask
 from wellsep.compute.engine.threads import ROWS, cut_rows
 from wellsep.compute.metrics.table import Metric
-from wellsep.compute.requests import Task
+from wellsep.compute.requests import Pass, Task
+from wellsep.compute.statistics.cluster_moments import masses
 from wellsep.compute.statistics.ranked_sums import (
     BITS,
     FINE,
@@ -25,38 +24,39 @@ from wellsep.compute.statistics.ranked_sums import (
 )
 
 
-def select_chunks(task: ChunkedTask, blocks: Blocks, metric: Metric) -> list[SelectedSums]:
+def select_chunks(task: OnDask, metric: Metric) -> list[SelectedSums]:
     """One entry per partition; partitions that count every row share the passes."""
     partitions = task.partitions
-    pairs = [c.counts * (c.counts - 1) / 2 for c in blocks.known.clusters]
-    counts = np.array([int(p.sum()) for p in pairs])
-    chosen, place = counted_alike(partitions, task.space.n)
+    count = task.fold([Pass(masses)])[0].counts
+    pairs = np.split(count * (count - 1) / 2, partitions.offsets[1:-1])
+    terms = np.array([int(p.sum()) for p in pairs])
+    chosen, number = task.alike()
     found: list[Any] = [None] * len(partitions)
     for position, m in enumerate(chosen):
-        group = [i for i, p in enumerate(place) if p == position]
-        reach = float(fold_pairs(blocks, _reach, metric, m).value)
+        group = [i for i, g in enumerate(number) if g == position]
+        reach = float(task.fold_pairs(_reach, metric, m).value)
         low, high = np.zeros((2, len(group)))
         if reach > 0:
-            low, high = _ChunkHistogram(blocks, metric, m, reach).sums(counts[group])
+            low, high = _ChunkHistogram(task, metric, m, reach).sums(terms[group])
         n = int(partitions.n_counted[m])
         for i, a, b in zip(group, low, high, strict=True):
-            found[i] = SelectedSums(int(counts[i]), n * (n - 1) // 2, float(a), float(b))
+            found[i] = SelectedSums(int(terms[i]), n * (n - 1) // 2, float(a), float(b))
     return found
 
 
 class _ChunkHistogram(_Histogram):
     """The same counts, each pair of blocks counted where it is."""
 
-    def __init__(self, blocks: Blocks, metric: Metric, m: int, reach: float) -> None:
+    def __init__(self, task: OnDask, metric: Metric, m: int, reach: float) -> None:
         super().__init__(lambda i, j: np.empty((0, 0)), [], reach, 1)
-        self.where, self.metric, self.m = blocks, metric, m
+        self.where, self.metric, self.m = task, metric, m
 
     def _sweep(self, look: Callable[..., Any], add: Callable[..., None]) -> None:
         shared = (self.metric, self.m, self.base)
         if look == self._coarse:
-            add(*fold_pairs(self.where, _coarse, *shared))
+            add(*self.where.fold_pairs(_coarse, *shared))
             return
-        fine = fold_pairs(self.where, _fine, *shared, self.slot, len(self.fine_count))
+        fine = self.where.fold_pairs(_fine, *shared, self.slot, len(self.fine_count))
         self.fine_count += fine[0]
         self.fine_total += fine[1]
 

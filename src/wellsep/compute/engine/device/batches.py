@@ -72,35 +72,6 @@ def centred(space: Space, rows: slice = slice(None)) -> torch.Tensor:
     return space.X[rows].to(torch.float64) - to_device(space.shift, space.X)
 
 
-def member_table(
-    codes: torch.Tensor, n_clusters: np.ndarray, width: int, dtype: Any, values: Any = 1.0
-) -> torch.Tensor:
-    """(ΣK, width) memberships of all partitions side by side; ``codes`` (M, n), n ≤ width.
-
-    An object that is not counted goes to a row that is cut off.
-    """
-    clusters = int(n_clusters.sum())
-    first = torch.as_tensor(np.cumsum(n_clusters) - n_clusters, device=codes.device)
-    place = torch.where(codes >= 0, codes + first[:, None], clusters)
-    table = torch.zeros((clusters + 1, width), dtype=dtype, device=codes.device)
-    table.scatter_(0, place, values)
-    return table[:clusters]
-
-
-def memberships(
-    space: Space,
-    codes: np.ndarray,
-    n_clusters: np.ndarray,
-    weights: np.ndarray | None,
-    dtype: Any,
-    sparse: bool,
-) -> torch.Tensor:
-    """(ΣK, b) what objects weigh in all clusters, beside X."""
-    beside = space.asarray(codes.astype(np.int64))
-    table = member_table(beside, n_clusters, codes.shape[1], dtype)
-    return table if weights is None else table * space.asarray(weights, dtype=dtype)
-
-
 def totals(values: torch.Tensor, batch: Batch) -> torch.Tensor:
     """(g, K) sums over clusters of ``values`` (g, n); always added in the same order.
 

@@ -13,8 +13,6 @@ from wellsep.compute.data.opening import host
 from wellsep.compute.engine.device.batches import row_parts, to_device
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.table import Rows, squares
-from wellsep.compute.statistics import neighbour_graph as neighbours
-from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 
 SPARE = 2  # groups beyond k: what the last of them holds bounds all that was not looked at
 
@@ -97,15 +95,6 @@ class Search:
         k = min(k, candidates.shape[1])
         order = distance.argsort(dim=1, stable=True)[:, :k]
         return NearestObjects(distance.gather(1, order), known.gather(1, order), bound)
-
-
-def find_graph(
-    X: torch.Tensor, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
-) -> NeighbourGraph:
-    """By brute force; trees are for the host."""
-    if method not in ("exact", "brute"):
-        return neighbours.find_graph(X, n_neighbors, rows, method, n_jobs)
-    return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors))
 
 
 def neighbours_on_device(X: Any, rows: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -14,10 +14,9 @@ import numpy as np
 import torch
 from array_api_compat import torch as xp
 
-from wellsep.compute.data.opening import Space, host
-from wellsep.compute.kernels.triton_use import FAR, about_median, fused_usable
+from wellsep.compute.data.opening import host
+from wellsep.compute.kernels.triton_use import FAR, about_median
 from wellsep.compute.metrics.table import (
-    Metric,
     Prepared,
     Rows,
     half,
@@ -26,25 +25,11 @@ from wellsep.compute.metrics.table import (
     squares,
     whole,
 )
-from wellsep.compute.statistics import ranked_sums as selection
-from wellsep.compute.statistics.ranked_sums import counted_rows
 
 BLOCK = 4096
 OCTAVES, BITS = 32, 16  # of the plain histogram: range below the largest distance; bins an octave
 
 _FUSED = (root, whole, half)
-
-
-def select_rows(
-    space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """As on the host where a distance does not follow from products."""
-    if metric.finish is None:
-        return selection.select_rows(space, metric, rows, counts)
-    some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
-    return select_on_device(
-        some, counts, finish=metric.finish, fused=fused_usable(space.X), sortable=selection.SORTABLE
-    )
 
 
 def select_on_device(

@@ -1,0 +1,132 @@
+"""The engine for rows in chunks: statistics run where the chunks lie, and their results are merged.
+
+A task goes through its chunks as the engine in memory goes through its rows. Nothing as long as the
+data ever leaves the workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+
+from wellsep.compute.data.opening import Space
+from wellsep.compute.engine.dask import pairs
+from wellsep.compute.engine.dask.chunks import Chunks
+from wellsep.compute.engine.dask.labels import ChunkedPartitions
+from wellsep.compute.requests import Pass, Task
+from wellsep.partitions import Partitions
+
+
+class Frame(NamedTuple):
+    """What makes some of the rows a task in memory."""
+
+    classes: tuple[np.ndarray, ...]
+    origin: np.ndarray  # (d,) what every portion subtracts
+    unit: float  # that the rows were divided by
+
+    def task(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> Task:
+        """Some of the rows, as a space in memory."""
+        space = Space(X, 1, origin=self.origin, unit=self.unit)
+        names = tuple(map(str, range(len(codes))))
+        partitions = Partitions(codes, self.classes, names, np.ones(len(codes)))
+        return Task(space, partitions, weights)
+
+
+class OnDask(NamedTuple):
+    """Rows, codes and weights in chunks: runs the statistics that ``Task`` runs in memory."""
+
+    space: Chunks
+    partitions: ChunkedPartitions
+    weights: da.Array | None
+    centers: tuple[np.ndarray, ...] | None = None  # given centres instead of the means
+
+    @property
+    def shift(self) -> np.ndarray:
+        """(d,) what was subtracted from the rows of every block."""
+        return self.space.reference
+
+    @property
+    def beside(self) -> list[da.Array | None]:
+        """Codes (M, n) and weights (n,), cut as the rows are."""
+        return [self.partitions.codes, self.weights]
+
+    @property
+    def frame(self) -> Frame:
+        """What makes a task in memory of some rows."""
+        return Frame(self.partitions.classes, self.space.reference, self.space.unit)
+
+    def subset(self, which: Sequence[int]) -> OnDask:
+        """The same with some of the partitions."""
+        return self._replace(partitions=self.partitions.subset(which))
+
+    def alike(self) -> tuple[list[int], list[int]]:
+        """Group partitions that leave out the same objects.
+
+        Return one partition of each group, and for each partition the number of its group.
+        """
+        chosen: list[int] = []
+        number = []
+        whole = None
+        for m, counted in enumerate(self.partitions.n_counted):
+            if counted == self.space.n and whole is not None:  # who counts every row shares one
+                number.append(whole)
+                continue
+            number.append(len(chosen))
+            whole = len(chosen) if counted == self.space.n else whole
+            chosen.append(m)
+        return chosen, number
+
+    def fold(self, passes: Sequence[Pass]) -> list[Any]:
+        """What each function returns for every block, merged in order; the rows are met once."""
+        shared = (list(passes), self.frame)
+        return self.space.fold(_fold_rows, *shared, beside=self.beside, checked=True)
+
+    def values(self, one: Pass) -> da.Array:
+        """(n,) what a function says of each object, as a lazy array."""
+        return self.space.lazy(_row_values, one, self.frame, beside=self.beside)
+
+    def fold_pairs(self, f: Callable[..., Any], *given: Any) -> Any:
+        """``f(left, right, places, *given)`` of every two blocks i ≤ j, merged.
+
+        Blocks are tasks in memory, ``places`` the numbers of their first rows.
+        """
+        return pairs.fold_pairs(self._blocks(), f, given)
+
+    def fold_strips(
+        self, strips: Any, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any,
+        *given: Any,
+    ) -> Any:  # fmt: skip
+        """``finish(block, sums, metric, *given)`` of every block, merged.
+
+        ``pair(left, right, places, metric)`` gives the distance sums of both over each other.
+        """
+        return pairs.fold_strips(self._blocks(), pair, finish, metric, given)
+
+    def strip_values(
+        self, strips: Any, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any,
+        *given: Any,
+    ) -> da.Array:  # fmt: skip
+        """(n,) what ``finish`` says of each object, as a lazy array."""
+        blocks = pairs.cut_blocks(self.space, self.beside, self.frame, lazily=True)
+        widths = pairs.strip_values(blocks, pair, finish, metric, given)
+        return widths.rechunk((self.space.sizes,))
+
+    def _blocks(self) -> pairs.Blocks:
+        return pairs.cut_blocks(self.space, self.beside, self.frame)
+
+
+def _fold_rows(
+    X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, passes: list[Pass], frame: Frame,
+    start: int,
+) -> list[Any]:  # fmt: skip
+    return frame.task(X, codes, weights).fold(passes)
+
+
+def _row_values(
+    X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, one: Pass, frame: Frame,
+    start: int,
+) -> np.ndarray:  # fmt: skip
+    return frame.task(X, codes, weights).values(one)

@@ -1,0 +1,171 @@
+"""Statistics that need no pairs of objects: all of them in two passes over the rows.
+
+The first pass merges sizes, means and scatter of clusters; the second looks at the rows with the
+centres of all known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.compute.data.opening import host
+from wellsep.compute.engine.blocks import Block
+from wellsep.compute.requests import Pass, Steps, Task, Want, run
+from wellsep.compute.statistics import centre_pairs
+from wellsep.compute.statistics.ball_counts import Spread, ball_counts, balls_from, warn_of_empty
+from wellsep.compute.statistics.centre_distances import OBJECTS, TABLES, TOTALS, Clusters, View
+from wellsep.compute.statistics.centre_pairs import centre_distances, lowest_rival, rival_sums
+from wellsep.compute.statistics.cluster_moments import Masses, Moments, cluster_moments, masses
+from wellsep.compute.statistics.distance_scatter import rows_of_distances
+from wellsep.compute.statistics.noise_scatter import noise_of, noise_scatter
+from wellsep.compute.statistics.silhouette_widths import WidthTotals
+
+NAMES = ("clusters", "spread", "balls", "noise", *TOTALS, "margins")
+
+
+class Known(NamedTuple):
+    """What the second pass knows of all rows; one entry for each partition."""
+
+    clusters: list[Clusters]
+    spreads: list[Spread]
+    apart: list[np.ndarray | None]  # (K, K) distances of centres; None: too many for a table
+
+    def of(self, m: int) -> Known:
+        """The same of one partition."""
+        return Known(self.clusters[m : m + 1], self.spreads[m : m + 1], self.apart[m : m + 1])
+
+
+def provide_rows(task: Any, wants: list[Want]) -> Steps:
+    """Statistics of clusters, of distances to centres, and of noise."""
+    if task.space.own_metric is not None:
+        return (yield from rows_of_distances(task, wants))
+    if all(w.name == "noise" and not w.get("scatter") for w in wants):
+        size = yield Pass(masses)
+        return dict.fromkeys(wants, noise_of(size, task.partitions.offsets))
+    known, size, moments = yield from first_pass(task, {w.name for w in wants})
+    found: dict[Want, list[Any]] = {}
+    for w in wants:
+        if w.name == "clusters":
+            found[w] = known.clusters
+        elif w.name == "spread":
+            found[w] = known.spreads
+        elif w.name == "within" and moments.square is not None and task.centers is None:
+            square = moments.square
+            totals = square if square.ndim == 1 else square.sum(axis=1)
+            found[w] = np.split(totals, task.partitions.offsets[1:-1])
+        elif w.name == "noise" and not w.get("scatter"):
+            found[w] = noise_of(size, task.partitions.offsets)
+        elif w.name == "separation" and _too_many(task):
+            found[w] = [_separate(task, m, c, w) for m, c in enumerate(known.clusters)]
+        elif w.get("each") or w.name == "margins":
+            found[w] = [_each(task.subset([m]), known.of(m), w) for m in range(len(known.clusters))]
+    late = [w for w in wants if w not in found]
+    if late:
+        sums = yield Pass(second_pass, (known, late), _width(task, late))
+        found.update({w: _finished(w, sums[w], known, size) for w in late})
+        warn_of_empty(found)
+    return found
+
+
+def describe_clusters(task: Any) -> list[Clusters]:
+    """Sizes, masses and centres of the clusters of each partition."""
+    known, _, _ = run(task, first_pass(task, set()))
+    clusters: list[Clusters] = known.clusters
+    return clusters
+
+
+def first_pass(task: Any, names: set[str]) -> Steps:
+    """Moments of the clusters, with the scatter that the named statistics need."""
+    squares = None
+    if names & {"spread", "balls"}:
+        squares = "by column"
+    elif names <= {"clusters", "within", "noise"} and "within" in names and task.centers is None:
+        squares = "columns"  # else the second pass tells distances to centres
+    size, moments = yield Pass(cluster_moments, (squares,))
+    clusters, spreads, apart = [], [], []
+    for m, (a, b) in enumerate(pairwise(task.partitions.offsets)):
+        mass, means = moments.mass[a:b], moments.mean[a:b]
+        mean = (mass[:, None] * means).sum(axis=0) / mass.sum()
+        centers = means if task.centers is None else task.centers[m] - task.shift
+        clusters.append(Clusters(size.counts[a:b], mass, centers, mean, task.shift))
+        if squares == "by column":
+            spreads.append(Spread.of(Moments(mass, means, moments.square[a:b])))
+        few = names & {"separation", "margins"} and len(centers) <= centre_pairs.MANY
+        apart.append(centre_distances(centers) if few else None)
+    return Known(clusters, spreads, apart), size, moments
+
+
+def second_pass(block: Block, known: Known, wants: list[Want]) -> dict[Want, list[Any]]:
+    """What a block adds to each statistic, with the centres of all rows known."""
+    found: dict[Want, list[Any]] = {w: [] for w in wants}
+    for m, view in enumerate(_views(block, known, wants)):
+        for w in wants:
+            if w.name == "balls":
+                found[w].append(ball_counts(view, known.spreads[m], w))
+            elif w.name == "noise":
+                found[w].append(noise_scatter(View.of_noise(block, m, known.clusters[m].mean)))
+            else:
+                found[w].append(host(TOTALS[w.name](view, w)))
+    return found
+
+
+def values_of_block(block: Block, known: Known, w: Want) -> np.ndarray:
+    """(b,) one value per object, of the only partition."""
+    return OBJECTS[w.name](next(_views(block, known, [w])), w)
+
+
+def _views(block: Block, known: Known, wants: list[Want]) -> Iterator[View]:
+    """The block about the centres of each partition; distances to all centres are made once."""
+    table = None
+    if block.space.own_from_products or any(w.name in (*TABLES, "balls") for w in wants):
+        stacked = np.vstack([c.centers for c in known.clusters])
+        table = block.space.squares_to(block.X, stacked)  # (b, ΣK)
+    for m, (a, b) in enumerate(pairwise(block.offsets)):
+        squares = None if table is None else table[:, a:b]
+        yield View(block, m, known.clusters[m].centers, squares, known.apart[m])
+
+
+def _each(task: Any, known: Known, w: Want) -> Any:
+    return task.values(Pass(values_of_block, (known, w), _width(task, [w])))
+
+
+def _width(task: Any, wants: list[Want]) -> int:
+    """Columns of the tables that a block makes beside its rows."""
+    tables = any(w.name in (*TABLES, "balls") for w in wants)
+    return int(task.partitions.offsets[-1]) if tables else 0
+
+
+def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any]:
+    """The statistic from what all blocks added."""
+    if w.name == "separation":  # (K,) to the nearest rival; NaN: there is none
+        return list(map(lowest_rival, added))
+    if w.name == "radii":
+        return [total / c.mass for total, c in zip(added, known.clusters, strict=True)]
+    if w.name == "simplified":
+        return [WidthTotals(t, c.mass) for t, c in zip(added, known.clusters, strict=True)]
+    if w.name == "balls":
+        return [balls_from(near, between, w) for near, between in added]
+    if w.name == "noise":
+        return noise_of(size, np.cumsum([0, *(len(c.mass) for c in known.clusters)]), added)
+    return added
+
+
+def _too_many(task: Any) -> bool:
+    """Whether a table of centres × centres would be too large, and the rows can be sorted."""
+    most = task.partitions.n_clusters.max(initial=0)
+    return isinstance(task, Task) and not task.space.on_device and most > centre_pairs.MANY
+
+
+def _separate(task: Task, m: int, cluster: Clusters, w: Want) -> np.ndarray:
+    """``separation`` without a (K, K) table."""
+    space, codes = task.space, task.partitions.codes[m]
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    zero = w.get("wrong_side") == "zero"
+    return rival_sums(
+        space.rows_about_mean, order, codes[order], task.weights, cluster.centers, zero,
+        space.host_jobs,
+    )  # fmt: skip
