@@ -1,16 +1,15 @@
 """Points made ready for loops over centres, in memory or in the chunks of a dask array.
 
-A block function takes ``Points``, the rows of one block, and small arrays. ``PointSet`` is what a
-loop works on: it runs a block function on all rows, wherever they are, and adds up the results.
+A block function takes ``Points``, the rows of one block, and small arrays. A loop runs it on all
+rows, wherever they are.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +22,11 @@ from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, Nearest, Neares
 from wellsep.compute.metrics.row_preparation import unit_rows
 from wellsep.compute.metrics.table import COSINE, Prepared
 
+if TYPE_CHECKING:
+    from wellsep.compute.engine.dask.points import ChunkedPoints
+
 METRICS = ("euclidean", COSINE)
+PointSet: TypeAlias = Union["Points", "ChunkedPoints"]  # in memory, or in the chunks of Dask
 
 Block = Callable[..., Any]  # block function: (points, *beside, *given) → what adds up, or rows
 
@@ -78,74 +81,14 @@ def run_block(
     return function(points, *(values.of(points) for values in beside), *given)
 
 
-class PointSet(ABC):
-    """All points of a data set: what seeding, Lloyd's loop and moves need of them.
-
-    ``beside`` are values of the points, which a block function gets before the other arguments.
-    """
-
-    frame: Frame
-    weights: Any  # (n,) where the points are; None: all one
-    in_chunks: ClassVar[bool]  # whether each use of the rows is a pass over chunks
-
-    @property
-    @abstractmethod
-    def n(self) -> int:
-        """Number of points."""
-
-    @property
-    @abstractmethod
-    def like(self) -> Any:
-        """An array of the library, device and float type that centres are published in."""
-
-    @property
-    @abstractmethod
-    def source(self) -> Any:
-        """The data as they were given."""
-
-    @property
-    @abstractmethod
-    def any_zero(self) -> bool:
-        """Whether some rows have no direction (cosine)."""
-
-    @abstractmethod
-    def pulls(self) -> np.ndarray | None:
-        """(n,) what each point weighs in a centre, on the host; None: one."""
-
-    @abstractmethod
-    def fold(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> Any:
-        """``function(points, *beside, *given)`` of every block, added up in a fixed order."""
-
-    @abstractmethod
-    def each(
-        self,
-        function: Block,
-        *given: Any,
-        beside: Sequence[RowValues] = (),
-        which: Sequence[int] | None = None,
-        added: bool = False,
-    ) -> list[Any]:
-        """The same for each portion of the rows by itself, or for some of them.
-
-        With ``added`` a portion may be cut into blocks, whose results are added up.
-        """
-
-    @abstractmethod
-    def values(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> RowValues:
-        """What the function returns, an entry for each point."""
-
-    @abstractmethod
-    def publish(self, values: RowValues, dtype: Any, width: int | None = None) -> Any:
-        """The values as the user gets them: an array in memory, or a lazy dask array."""
-
-    @abstractmethod
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """Some points by number, in float64 on the host."""
-
-
 @dataclass(frozen=True, eq=False)
-class Points(PointSet):
-    """Points in memory or on a device: all of them, or one block; centres in the same frame."""
+class Points:
+    """Points in memory or on a device: all of them, or one block; centres in the same frame.
+
+    Loops run block functions over all points: ``fold`` adds up what they return, ``values`` keeps
+    an entry for each point. ``beside`` are values of the points, which a block function gets
+    before the other arguments. ``ChunkedPoints`` has the same verbs.
+    """
 
     X: Any  # (n, d) centred (euclidean, dense) or of unit length (cosine)
     weights: np.ndarray | None  # (n,) float64 on the host; None: all one
@@ -187,16 +130,6 @@ class Points(PointSet):
 
     def fold(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> Any:
         return run_block(function, self, beside, given)
-
-    def each(
-        self,
-        function: Block,
-        *given: Any,
-        beside: Sequence[RowValues] = (),
-        which: Sequence[int] | None = None,
-        added: bool = False,
-    ) -> list[Any]:
-        return [run_block(function, self, beside, given)]
 
     def values(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> RowValues:
         return RowValues(run_block(function, self, beside, given))

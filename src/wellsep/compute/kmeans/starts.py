@@ -18,7 +18,6 @@ from wellsep.compute.kmeans.prepared_points import (
     Frame,
     Points,
     PointSet,
-    RowValues,
     assign,
     prepare,
 )
@@ -168,40 +167,6 @@ def draw_far(
         chance = shares(points.pull, True) if points.zero is not None else None  # type: ignore[arg-type]
         return random_state.choice(points.n, size, p=chance)
     return np.minimum(rows, points.n - 1)
-
-
-def draw_far_points(
-    points: PointSet,
-    found: RowValues,
-    totals: np.ndarray,
-    size: int,
-    random_state: np.random.RandomState,
-) -> np.ndarray:
-    """Points (size, d) drawn like ``draw_far`` by how far ``found`` says they are.
-
-    ``totals`` are the sums over each portion of the points: it is drawn first, a row of it next.
-    """
-    draws = random_state.uniform(size=size)
-    course = np.cumsum(totals)
-    if not course[-1] > 0.0:
-        return points.take(random_state.choice(points.n, size))
-    targets = draws * course[-1]
-    owner = np.searchsorted(course, targets, side="right")
-    owner = np.minimum(owner, int(np.flatnonzero(totals)[-1]))
-    drawn = np.empty((size, points.like.shape[1]))
-    for portion in np.unique(owner):
-        mine = owner == portion
-        share = (targets[mine] - (course[portion] - totals[portion])) / totals[portion]
-        which = [int(portion)]
-        drawn[mine] = points.each(_rows_at_shares, share, beside=[found], which=which)[0]
-    return drawn
-
-
-def _rows_at_shares(points: Points, found: Any, shares: np.ndarray) -> np.ndarray:
-    closest = found.near
-    mass = closest if points.pull is None else closest * points.device_pull
-    rows, _ = rows_at_shares(points.space, mass, shares)
-    return points.take(np.minimum(rows, points.n - 1))
 
 
 def rows_at_shares(space: Space, mass: Any, shares: np.ndarray) -> tuple[np.ndarray, float]:

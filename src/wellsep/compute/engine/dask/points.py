@@ -14,7 +14,6 @@ from wellsep.compute.kmeans.prepared_points import (
     Block,
     Frame,
     Points,
-    PointSet,
     RowValues,
     prepare,
     prepare_directions,
@@ -25,7 +24,7 @@ from wellsep.compute.statistics.cluster_moments import Moments
 
 
 @dataclass(frozen=True, eq=False)
-class ChunkedPoints(PointSet):
+class ChunkedPoints:
     """The points of a dask array. No label and no distance leaves a worker."""
 
     chunks: Chunks
@@ -53,7 +52,8 @@ class ChunkedPoints(PointSet):
 
     def pulls(self) -> np.ndarray | None:
         if self.any_zero:
-            return np.concatenate(self.each(_pull))
+            pulls = self.chunks.each(_on_points, _pull, self.frame, (), (), beside=[self.weights])
+            return np.concatenate(pulls)
         if self.weights is None:
             return None
         return np.concatenate(replace(self.chunks, array=self.weights).each(_weights))
@@ -62,19 +62,6 @@ class ChunkedPoints(PointSet):
         return self.chunks.fold(
             _on_points, function, self.frame, beside, given, beside=[self.weights]
         )
-
-    def each(
-        self,
-        function: Block,
-        *given: Any,
-        beside: Sequence[RowValues] = (),
-        which: Sequence[int] | None = None,
-        added: bool = False,
-    ) -> list[Any]:
-        return self.chunks.each(
-            _on_points, function, self.frame, beside, given, beside=[self.weights], which=which,
-            added=added,
-        )  # fmt: skip
 
     def values(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> RowValues:
         return RowValues(None, function, beside, given)
