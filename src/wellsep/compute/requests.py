@@ -129,6 +129,10 @@ class Task(NamedTuple):
         """Whether sums of all objects over all clusters fit the memory budget."""
         return 8.0 * self.space.n * int(self.partitions.offsets[-1]) <= budget_bytes()
 
+    def either(self, in_memory: Any, in_chunks: Any) -> Any:
+        """The one of two things that suits rows that are at hand all together."""
+        return in_memory
+
     def fold_strips(
         self, strips: Strips, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any,
         *given: Any,

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import host
+from wellsep.compute.data.opening import Space, host
+from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.engine.threads import in_threads
 from wellsep.compute.metrics.table import numpy_squares, rows_of
 from wellsep.compute.requests import Task, Want
@@ -39,10 +40,21 @@ class Representatives(NamedTuple):
 def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Options: ``count`` of representatives; ``rule`` of the radii, "mean" or "first" (of the two
     clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
-    if task.space.on_device:
-        from wellsep.compute.engine.device.representatives import represented_on_device
+    return choose(represented_on_host, task.space)(task, wants)
 
-        return represented_on_device(task, wants)
+
+def _device_usable(space: Space) -> bool:
+    return space.on_device
+
+
+def _represented_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    from wellsep.compute.engine.device.representatives import represented_on_device
+
+    return represented_on_device(task, wants)
+
+
+def represented_on_host(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """One partition after the other."""
     task.space.refuse_sparse()
     X, n_partitions = host(task.space.X).astype(np.float64), len(task.partitions)
     X -= np.round(task.space.shift)
@@ -55,6 +67,9 @@ def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
     in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
     return found
+
+
+TWINS[represented_on_host] = (Twin(_represented_on_device, _device_usable),)
 
 
 def _ordered(codes: np.ndarray, order: str) -> np.ndarray:

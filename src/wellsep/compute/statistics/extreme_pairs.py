@@ -81,12 +81,18 @@ def provide_extremes(task: Any, wants: list[Want]) -> dict[Want, list[Any]]:
     for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
         mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
         names = {w.name for w in mine}
-        if isinstance(task, Task):
-            values = choose(reference_extremes, task.space, metric)(task, metric, names)
-        else:
-            values = task.fold_pairs(extremes_of_two, metric, names).values
+        values = task.either(_all_together, _by_pairs)(task, metric, names)
         found.update({w: list(values[w.name]) for w in mine})
     return found
+
+
+def _all_together(task: Task, metric: Metric, names: set[str]) -> dict[str, Any]:
+    return choose(reference_extremes, task.space, metric)(task, metric, names)
+
+
+def _by_pairs(task: Any, metric: Metric, names: set[str]) -> dict[str, np.ndarray]:
+    extremes: Extremes = task.fold_pairs(extremes_of_two, metric, names)
+    return extremes.values
 
 
 class Extremes(NamedTuple):
@@ -113,8 +119,7 @@ def extremes_of_two(
     if len(useful):
         space = Space(X, 1, origin=left.space.origin, unit=left.space.unit)
         some = replace(left.partitions, codes=codes).subset(useful.tolist())
-        task = Task(space, some, None)
-        for name, values in choose(reference_extremes, space, metric)(task, metric, names).items():
+        for name, values in _all_together(Task(space, some, None), metric, names).items():
             found[name][useful] = values
     return Extremes(found)
 

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from wellsep._checks.arrays import check_choice, check_count, to_numpy
 from wellsep._checks.values import check_jobs
 from wellsep.compute.data import opening
+from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import CLOSE
 from wellsep.distances.base import PairSpace
@@ -93,11 +94,19 @@ def nearest_neighbours(
     check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
     if isinstance(X, PairSpace):
         return _given_graph(X, n_neighbors, rows)
-    if opening.on_device(X) and method in ("exact", "brute"):  # trees are for the host
-        from wellsep.compute.engine.device.neighbours import neighbours_on_device
+    return choose(find_graph, X, method)(X, n_neighbors, rows, method, n_jobs)
 
-        return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors))
-    return find_graph(X, n_neighbors, rows, method, n_jobs)
+
+def _device_usable(X: Any, method: str) -> bool:
+    return opening.on_device(X) and method in ("exact", "brute")  # trees are for the host
+
+
+def _graph_on_device(
+    X: Any, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
+) -> NeighbourGraph:
+    from wellsep.compute.engine.device.neighbours import neighbours_on_device
+
+    return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors))
 
 
 def _given_graph(X: PairSpace, n_neighbors: int, rows: np.ndarray | None) -> NeighbourGraph:
@@ -131,6 +140,9 @@ def find_graph(
         near = _doubtful(X, distances[:, -1] ** 2)
         indices[near], distances[near] = _by_differences(X, wanted[near], n_neighbors)
     return NeighbourGraph(indices, distances, method)
+
+
+TWINS[find_graph] = (Twin(_graph_on_device, _device_usable),)
 
 
 def _in_parts(search, wanted, k):

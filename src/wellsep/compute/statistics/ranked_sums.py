@@ -8,16 +8,26 @@ is less than one part in 2³² of the few distances that share the last bin.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep.compute.data.opening import Space
 from wellsep.compute.data.pairs import Pairs
-from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
+from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
+from wellsep.compute.engine.threads import (
+    ROWS,
+    cut_rows,
+    in_threads,
+    merge,
+    one_blas_thread,
+    pair_rounds,
+)
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.table import Metric, Prepared, find, rows_of
-from wellsep.compute.requests import Task, Want, by_counted
+from wellsep.compute.requests import Pass, Steps, Task, Want
+from wellsep.compute.statistics.cluster_moments import masses
 from wellsep.compute.statistics.spanning_tree import Dissimilarities
 
 SORTABLE = 1 << 22  # distances that are simply sorted
@@ -26,6 +36,8 @@ SPAN = OCTAVES << BITS
 AT_ONCE = 32  # blocks between two additions, which come in a fixed order
 
 Table = Callable[[slice, slice], np.ndarray]
+# sweep(f, *given): f(values, *given) of the distances of all pairs, some at a time, merged
+Sweep = Callable[..., Any]
 
 
 class SelectedSums(NamedTuple):
@@ -37,43 +49,55 @@ class SelectedSums(NamedTuple):
     largest: float
 
 
-def provide_selected(task: Any, wants: list[Want]) -> dict[Want, list[Any]]:
-    found: dict[Want, list[Any]] = {}
-    if not isinstance(task, Task):
-        from wellsep.compute.engine.dask.selection import select_chunks
-
-        return {w: select_chunks(task, find(w.get("metric", "euclidean"))) for w in wants}
+def provide_selected(task: Any, wants: list[Want]) -> Steps:
+    """One selection serves all partitions that count the same objects."""
+    size = yield Pass(masses)
+    pairs = np.split(size.counts * (size.counts - 1) // 2, task.partitions.offsets[1:-1])
+    terms = np.array([int(within.sum()) for within in pairs])
+    chosen, number = task.alike()
+    found: dict[Want, list[Any]] = {w: [None] * len(terms) for w in wants}
     for w in wants:
-        entries: list[Any] = [None] * len(task.partitions)
-        for rows, group in by_counted(task):
-            counts = [_pairs_within(task.partitions.codes[m][rows]) for m in group]
-            metric = find(w.get("metric", "euclidean"))
-            low, high = select_rows(task.space, metric, rows, np.array(counts))
-            total = len(rows) * (len(rows) - 1) // 2
-            for m, n_within, a, b in zip(group, counts, low, high, strict=True):
-                entries[m] = SelectedSums(n_within, total, float(a), float(b))
-        found[w] = entries
+        for position, m in enumerate(chosen):
+            group = np.flatnonzero(np.array(number) == position)
+            select_counted = task.either(_select_in_memory, _select_by_pairs)
+            low, high = select_counted(task, find(w.get("metric", "euclidean")), m, terms[group])
+            n = int(task.partitions.n_counted[m])
+            for i, a, b in zip(group, low, high, strict=True):
+                found[w][i] = SelectedSums(int(terms[i]), n * (n - 1) // 2, float(a), float(b))
     return found
+
+
+def _select_in_memory(
+    task: Task, metric: Metric, m: int, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    rows = np.flatnonzero(task.partitions.codes[m] >= 0)
+    return choose(select_rows, task.space, metric)(task.space, metric, rows, counts)
 
 
 def select_rows(
     space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of the ``counts`` smallest and largest distances between some rows."""
-    if space.on_device and metric.finish is not None:
-        from wellsep.compute.engine.device.selection import select_on_device
-
-        some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
-        return select_on_device(
-            some, counts, finish=metric.finish, fused=fused_usable(space.X), sortable=SORTABLE
-        )
     table, reach = _distances(space, metric, rows)
     return select(table, reach, len(rows), counts, space.n_jobs)
 
 
-def _pairs_within(codes: np.ndarray) -> int:
-    size = np.bincount(codes)
-    return int((size * (size - 1) // 2).sum())
+def _device_usable(space: Space, metric: Metric) -> bool:
+    return space.on_device and metric.finish is not None
+
+
+def _select_on_device(
+    space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    from wellsep.compute.engine.device.selection import select_on_device
+
+    some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
+    finish: Any = metric.finish
+    fused = fused_usable(space.X)
+    return select_on_device(some, counts, finish=finish, fused=fused, sortable=SORTABLE)
+
+
+TWINS[select_rows] = (Twin(_select_on_device, _device_usable),)
 
 
 def counted_rows(prepared: Prepared, rows: Any, xp: Any) -> Prepared:
@@ -93,7 +117,7 @@ def _distances(space: Space, metric: Metric, rows: np.ndarray) -> tuple[Table, f
         return lambda i, j: pairs.host_block(rows[i], rows[j]), None
     finish = metric.finish
     exact = Dissimilarities(rows_of(counted_rows(space.on_host(metric), rows, np)), None)
-    reach = finish(4 * exact.rows.square.max(), np)
+    reach = finish(4 * exact.rows.square.max(initial=0), np)
     return lambda i, j: finish(np.maximum(exact.table(i, j), 0), np), float(reach)
 
 
@@ -101,25 +125,16 @@ def select(
     table: Table, reach: float | None, n: int, counts: np.ndarray, jobs: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of the ``counts`` smallest and largest of the n(n − 1)/2 distances."""
+    blocks = cut_rows(n, ROWS)
     if n * (n - 1) // 2 <= SORTABLE:
+        every = [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))]
         with one_blas_thread():
-            values = np.concatenate([np.empty(0), *_upper(table, cut_rows(n, ROWS))])
-        values.sort()
+            parts = [_pairs_once(table, blocks, i, j) for i, j in every]
+        values = np.sort(np.concatenate([np.empty(0), *parts]))
         rising = np.concatenate([[0.0], np.cumsum(values)])
         falling = np.concatenate([[0.0], np.cumsum(values[::-1])])
         return rising[counts], falling[counts]
-    blocks = cut_rows(n, ROWS)
-    if reach is None:
-        reach = max(float(part.max(initial=0)) for part in _upper(table, blocks))
-    if reach == 0:
-        return np.zeros(len(counts)), np.zeros(len(counts))
-    return _Histogram(table, blocks, reach, jobs).sums(counts)
-
-
-def _upper(table: Table, blocks: list[slice]) -> Iterator[np.ndarray]:
-    for i in range(len(blocks)):
-        for j in range(i, len(blocks)):
-            yield _pairs_once(table, blocks, i, j)
+    return histogram_sums(partial(_sweep, table, blocks, jobs), reach, counts)
 
 
 def _pairs_once(table: Table, blocks: list[slice], i: int, j: int) -> np.ndarray:
@@ -127,84 +142,183 @@ def _pairs_once(table: Table, blocks: list[slice], i: int, j: int) -> np.ndarray
     return values[np.triu_indices(len(values), 1)] if i == j else values.reshape(-1)
 
 
-class _Histogram:
-    """Counts and sums of the distances by their leading bits, which sort as the numbers do."""
+def _sweep(table: Table, blocks: list[slice], jobs: int, f: Callable[..., Any], *given: Any) -> Any:
+    """Visit all pairs of blocks; results are merged in the order of the visits."""
+    results: dict[tuple[int, int], Any] = {}
+    total: list[Any] = []
 
-    def __init__(self, table: Table, blocks: list[slice], reach: float, jobs: int) -> None:
-        self.table, self.blocks, self.jobs = table, blocks, jobs
-        top = int(np.array([reach * (1 + 1e-9)]).view(np.int64)[0]) >> (52 - BITS)
-        self.base = top - SPAN + 1
+    def visit(i: int, j: int) -> None:
+        results[i, j] = f(_pairs_once(table, blocks, i, j), *given)
 
-    def sums(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.count, self.total = np.zeros(SPAN, dtype=np.int64), np.zeros(SPAN)
-        self._sweep(self._coarse, self._add_coarse)
-        rising = np.concatenate([[0], np.cumsum(self.count)])
-        ranks = np.concatenate([counts, rising[-1] - counts])
-        # the bin in which the rank ends: all below it are counted in full
-        ends = np.minimum(np.searchsorted(rising, ranks, side="left"), SPAN) - 1
-        ends = np.maximum(ends, 0)
-        bins = np.unique(ends)
-        self.slot = np.full(SPAN, -1, dtype=np.int32)
-        self.slot[bins] = np.arange(len(bins))
-        self.fine_count = np.zeros((len(bins), 1 << FINE), dtype=np.int64)
-        self.fine_total = np.zeros((len(bins), 1 << FINE))
-        self._sweep(self._fine, self._add_fine)
-        below = np.concatenate([[0.0], np.cumsum(self.total)])
-        prefix = np.array(
-            [
-                below[end] + self._within_bin(int(self.slot[end]), int(rank - rising[end]))
-                for end, rank in zip(ends, ranks, strict=True)
-            ]
-        )
-        smallest, rest = np.split(prefix, 2)
-        return smallest, below[-1] - rest
+    def rounds() -> Iterator[list[tuple[int, int]]]:
+        for pairs in pair_rounds(len(blocks)):
+            for start in range(0, len(pairs), AT_ONCE):
+                some = pairs[start : start + AT_ONCE]
+                yield some
+                total[:] = [merge([*total, *(results.pop(pair) for pair in some)])]
 
-    def _within_bin(self, slot: int, terms: int) -> float:
-        """The sum of the smallest ``terms`` of one bin; the last of them share a fine bin."""
-        count, total = self.fine_count[slot], self.fine_total[slot]
-        rising = np.cumsum(count)
-        last = int(np.searchsorted(rising, terms, side="left"))
-        if terms == 0 or last == len(count):
-            return float(total.sum()) if terms else 0.0
-        rest = terms - (rising[last] - count[last])
-        return float(total[:last].sum() + rest * total[last] / count[last])
+    in_threads(jobs, visit, rounds())
+    return total[0]
 
-    def _sweep(self, look: Callable[..., Any], add: Callable[..., None]) -> None:
-        """Visit all pairs of blocks; what each yields is added in the order of the visits."""
-        found: dict[tuple[int, int], Any] = {}
 
-        def visit(i: int, j: int) -> None:
-            values = _pairs_once(self.table, self.blocks, i, j)
-            bits = values.view(np.int64)
-            at = (bits >> (52 - BITS)) - self.base
-            np.maximum(at, 0, out=at)
-            found[i, j] = look(values, bits, at)
+def _select_by_pairs(
+    task: Any, metric: Metric, m: int, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same where two blocks of rows come together at a time."""
+    reach = None
+    if metric.finish is not None:
+        reach = task.fold([Pass(_reach, (metric, m))])[0].value
+    sweep = partial(task.fold_pairs, _of_two, metric, m)
+    return histogram_sums(sweep, reach, counts)
 
-        def rounds() -> Iterator[list[tuple[int, int]]]:
-            for pairs in pair_rounds(len(self.blocks)):
-                for start in range(0, len(pairs), AT_ONCE):
-                    yield pairs[start : start + AT_ONCE]
-                    for pair in pairs[start : start + AT_ONCE]:
-                        add(*found.pop(pair))
 
-        in_threads(self.jobs, visit, rounds())
+def _reach(block: Any, metric: Metric, m: int) -> Largest:
+    """Twice the greatest distance of a counted row from a common point."""
+    space = block.space
+    middle = Space(space.shift[None], 1, origin=space.shift).prepared(metric, wide=True).X
+    X, zero = space.prepared(metric, wide=True)
+    squares = ((X[block.rows] - middle) ** 2).sum(axis=1)
+    squares += 0 if zero is None else zero[block.rows]
+    far = squares[block.codes[m] >= 0].max(initial=0)
+    return Largest(float(metric.finish(4 * far, np)))  # type: ignore[misc]
 
-    @staticmethod
-    def _coarse(values: np.ndarray, bits: np.ndarray, at: np.ndarray) -> tuple[Any, ...]:
-        low = int(at.min(initial=SPAN - 1))
-        at -= low
-        return low, np.bincount(at), np.bincount(at, weights=values)
 
-    def _add_coarse(self, low: int, count: np.ndarray, total: np.ndarray) -> None:
-        self.count[low : low + len(count)] += count
-        self.total[low : low + len(count)] += total
+def _of_two(
+    left: Task, right: Task, places: list[int], metric: Metric, m: int, f: Callable[..., Any],
+    *given: Any,
+) -> Any:  # fmt: skip
+    """``f`` of the distances of the counted objects of two blocks, each pair once, merged."""
+    mine, theirs = (np.flatnonzero(task.partitions.codes[m] >= 0) for task in (left, right))
+    total = f(np.empty(0), *given)
+    own = places[0] == places[1]
+    if not len(mine) or not len(theirs):
+        return total
+    X = left.space.X[mine] if own else np.vstack([left.space.X[mine], right.space.X[theirs]])
+    space = Space(X, 1, origin=left.space.origin)
+    table, _ = _distances(space, metric, np.arange(len(X)))
+    rows = cut_rows(len(mine), ROWS)
+    columns = rows
+    if not own:
+        shifted = cut_rows(len(theirs), ROWS)
+        columns = [slice(len(mine) + b.start, len(mine) + b.stop) for b in shifted]
+    for i, a in enumerate(rows):
+        for j, b in enumerate(columns):
+            if not own or i < j:
+                total = merge([total, f(table(a, b).reshape(-1), *given)])
+            elif i == j:
+                total = merge([total, f(_pairs_once(table, rows, i, i), *given)])
+    return total
 
-    def _fine(self, values: np.ndarray, bits: np.ndarray, at: np.ndarray) -> tuple[Any, ...]:
-        slot = self.slot[at]
-        here = np.flatnonzero(slot >= 0)
-        fine = (bits[here] >> (52 - BITS - FINE)) & ((1 << FINE) - 1)
-        return slot[here], fine, values[here]
 
-    def _add_fine(self, slot: np.ndarray, fine: np.ndarray, values: np.ndarray) -> None:
-        np.add.at(self.fine_count, (slot, fine), 1)
-        np.add.at(self.fine_total, (slot, fine), values)
+class Largest(NamedTuple):
+    """The largest number seen."""
+
+    value: float
+
+    @classmethod
+    def merged(cls, parts: list[Largest]) -> Largest:
+        return cls(max(p.value for p in parts))
+
+
+class Bins(NamedTuple):
+    """Counts and sums of numbers by bin, from bin ``low`` on."""
+
+    low: int
+    number: np.ndarray
+    total: np.ndarray
+
+    @classmethod
+    def merged(cls, parts: list[Bins]) -> Bins:
+        low = min(p.low for p in parts)
+        size = max(p.low + len(p.number) for p in parts) - low
+        number, total = np.zeros(size, dtype=np.int64), np.zeros(size)
+        for p in parts:
+            bins = slice(p.low - low, p.low - low + len(p.number))
+            number[bins] += p.number
+            total[bins] += p.total
+        return cls(low, number, total)
+
+
+class Cells(NamedTuple):
+    """Counts and sums of numbers by key; only keys that occur."""
+
+    keys: np.ndarray  # rising
+    number: np.ndarray
+    total: np.ndarray
+
+    @classmethod
+    def merged(cls, parts: list[Cells]) -> Cells:
+        keys, number, total = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return cls.of(keys, number, total)
+
+    @classmethod
+    def of(cls, keys: np.ndarray, number: np.ndarray | None, total: np.ndarray) -> Cells:
+        distinct, place = np.unique(keys, return_inverse=True)
+        counts = np.bincount(place, number, len(distinct)).astype(np.int64)
+        return cls(distinct, counts, np.bincount(place, total, len(distinct)))
+
+
+def _largest(values: np.ndarray) -> Largest:
+    return Largest(float(values.max(initial=0)))
+
+
+def _bins_of(values: np.ndarray, base: int) -> tuple[np.ndarray, np.ndarray]:
+    """The bits of numbers, and their bins: leading bits sort as the numbers do."""
+    bits = values.view(np.int64)
+    at = (bits >> (52 - BITS)) - base
+    return bits, np.maximum(at, 0, out=at)
+
+
+def _coarse(values: np.ndarray, base: int) -> Bins:
+    _, at = _bins_of(values, base)
+    low = int(at.min(initial=SPAN - 1))
+    at -= low
+    return Bins(low, np.bincount(at), np.bincount(at, weights=values))
+
+
+def _fine(values: np.ndarray, base: int, slot: np.ndarray) -> Cells:
+    """Numbers of the bins that have a slot, by further bits."""
+    bits, at = _bins_of(values, base)
+    slots = slot[at]
+    here = np.flatnonzero(slots >= 0)
+    fine = (bits[here] >> (52 - BITS - FINE)) & ((1 << FINE) - 1)
+    return Cells.of((slots[here].astype(np.int64) << FINE) + fine, None, values[here])
+
+
+def histogram_sums(
+    sweep: Sweep, reach: float | None, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the ``counts`` smallest and largest distances, none of which exceeds ``reach``."""
+    reach = sweep(_largest).value if reach is None else reach
+    if reach == 0:
+        return np.zeros(len(counts)), np.zeros(len(counts))
+    base = (int(np.array([reach * (1 + 1e-9)]).view(np.int64)[0]) >> (52 - BITS)) - SPAN + 1
+    low, number, total = sweep(_coarse, base)
+    rising = np.concatenate([[0], np.cumsum(number)])
+    ranks = np.concatenate([counts, rising[-1] - counts])
+    # the bin in which the rank ends: all below it are counted in full
+    ends = np.maximum(np.minimum(np.searchsorted(rising, ranks, side="left"), len(number)) - 1, 0)
+    slot = np.full(SPAN, -1, dtype=np.int32)
+    slot[low + np.unique(ends)] = np.arange(len(np.unique(ends)))
+    cells = sweep(_fine, base, slot)
+    below = np.concatenate([[0.0], np.cumsum(total)])
+    prefix = np.array(
+        [
+            below[end] + _within_bin(cells, int(slot[low + end]), int(rank - rising[end]))
+            for end, rank in zip(ends, ranks, strict=True)
+        ]
+    )
+    smallest, rest = np.split(prefix, 2)
+    return smallest, below[-1] - rest
+
+
+def _within_bin(cells: Cells, slot: int, terms: int) -> float:
+    """The sum of the smallest ``terms`` of one bin; the last of them share a fine bin."""
+    a, b = np.searchsorted(cells.keys, [slot << FINE, (slot + 1) << FINE])
+    number, total = cells.number[a:b], cells.total[a:b]
+    rising = np.cumsum(number)
+    last = int(np.searchsorted(rising, terms, side="left"))
+    if terms == 0 or last == len(number):
+        return float(total.sum()) if terms else 0.0
+    rest = terms - (rising[last] - number[last])
+    return float(total[:last].sum() + rest * total[last] / number[last])

@@ -156,8 +156,8 @@ def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any
 
 def _too_many(task: Any) -> bool:
     """Whether a table of centres × centres would be too large, and the rows can be sorted."""
-    most = task.partitions.n_clusters.max(initial=0)
-    return isinstance(task, Task) and not task.space.on_device and most > centre_pairs.MANY
+    sorts = task.either(True, False) and not task.space.one_caller
+    return sorts and task.partitions.n_clusters.max(initial=0) > centre_pairs.MANY
 
 
 def _separate(task: Task, m: int, cluster: Clusters, w: Want) -> np.ndarray:

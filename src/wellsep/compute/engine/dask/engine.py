@@ -88,6 +88,10 @@ class OnDask(NamedTuple):
         """(n,) what a function says of each object, as a lazy array."""
         return self.space.lazy(_row_values, one, self.frame, beside=self.beside)
 
+    def either(self, in_memory: Any, in_chunks: Any) -> Any:
+        """The one of two things that suits rows of which some come together at a time."""
+        return in_chunks
+
     def fold_pairs(self, f: Callable[..., Any], *given: Any) -> Any:
         """``f(left, right, places, *given)`` of every two blocks i ≤ j, merged.
 
