@@ -22,18 +22,11 @@ from wellsep._checks.arrays import (
 from wellsep._checks.labels import in_order_of
 from wellsep._checks.values import check_generator
 from wellsep._text.sentences import Views
-from wellsep.compute.data.safe_units import in_safe_units
-from wellsep.compute.engine.blocks import Block
+from wellsep.compute.data.opening import open_space
 from wellsep.compute.metrics.table import need_coordinates
-from wellsep.compute.statistics.sampled_sums import (
-    Sample,
-    class_masses,
-    clear_itself,
-    locate,
-    masses,
-    sample_sums,
-)
-from wellsep.compute.statistics.silhouette_widths import widths_from_sums
+from wellsep.compute.requests import Pass, Task
+from wellsep.compute.statistics.cluster_moments import masses
+from wellsep.compute.statistics.sampled_sums import sampled_widths
 from wellsep.indices.scoring import drop_weightless, open_task
 from wellsep.partitions import VALUE_POLICIES, Partitions
 
@@ -140,21 +133,17 @@ def silhouette_estimate(
     check_number("singleton", singleton, -1, 1)
     check_choice("noise", noise, VALUE_POLICIES)
     entry = need_coordinates(metric, "for a silhouette from a sample")
-    open_rows = _on_dask if is_dask(X) else _in_memory
-    rows = open_rows(X, labels, sample_weight, noise)
-    mass, count = rows.class_masses()
-    if len(mass) < 2:
-        raise UndefinedIndex(f"silhouette needs at least 2 clusters, got {len(mass)}.")
-    n = int(count.sum())
-    if n == len(mass):
+    task = _open(X, labels, sample_weight, noise)
+    size = task.fold([Pass(masses)])[0]
+    n, k, weighted = int(size.counts.sum()), len(size.mass), task.weights is not None
+    if k < 2:
+        raise UndefinedIndex(f"silhouette needs at least 2 clusters, got {k}.")
+    if n == k:
         raise UndefinedIndex(f"every one of the {n} objects is a cluster of its own.")
     rng = check_generator(random_state)
-    targets, exact = _draw(n, mass.sum(), n_sampled, rows.weighted, rng)
-    sample = rows.take(targets)
-    sums = clear_itself(rows.sums(sample.X, entry), sample, entry)
-    block = Block.of_codes(sample.codes[None], np.array([len(mass)]), sample.weights)
-    found = widths_from_sums(block, sums, mass, count, singleton)[0]
-    return _summary(found, n, level, exact, rows.weighted)
+    targets, exact = _draw(n, size.mass.sum(), n_sampled, weighted, rng)
+    widths = sampled_widths(task, targets, size, entry, singleton)
+    return _summary(widths, n, level, exact, weighted)
 
 
 def _draw(
@@ -181,44 +170,19 @@ def _summary(
     return SilhouetteEstimate(value, low, high, level, error, m, n)
 
 
-class _Memory:
-    """Rows in memory."""
-
-    def __init__(self, X: np.ndarray, codes: np.ndarray, weights: Any, k: int):
-        self.X, self.codes, self.weights, self.k = X, codes, weights, k
-        self.weighted = weights is not None
-
-    def class_masses(self) -> np.ndarray:
-        found: np.ndarray = class_masses(self.codes, self.weights, self.k)  # (2, K)
-        return found
-
-    def take(self, targets: np.ndarray) -> Sample:
-        mass = masses(self.codes, self.weights)
-        at = locate(mass, targets)
-        return Sample(self.X[at], self.codes[at], mass[at])
-
-    def sums(self, sample: np.ndarray, metric: Any) -> np.ndarray:
-        X, unit = in_safe_units(self.X) if metric.finish is not None else (self.X, 1.0)
-        origin, sample = X.mean(axis=0, dtype=np.float64), sample / unit
-        return sample_sums(X, self.codes, self.weights, sample, self.k, metric, origin)
-
-
-def _in_memory(X: Any, labels: Any, sample_weight: Any, noise: str) -> _Memory:
+def _open(X: Any, labels: Any, sample_weight: Any, noise: str) -> Any:
+    """Rows with their only partition, in memory or on Dask."""
+    if is_dask(X):
+        task: Any = open_task(X, labels, [], sample_weight, noise)
+        _refuse_many(len(task.partitions))
+        return task
     data = to_numpy(check_data(X))
     weights = check_weights(sample_weight, len(data))
     labels = in_order_of(X, labels)
     partitions = Partitions.from_labels(labels, n_objects=len(data), noise=noise)
     _refuse_many(len(partitions))
-    kept, weights = drop_weightless(partitions, weights)
-    return _Memory(data, kept.codes[0], weights, len(kept.classes[0]))
-
-
-def _on_dask(X: Any, labels: Any, sample_weight: Any, noise: str) -> Any:
-    from wellsep.compute.engine.dask.sampled import ChunkedRows
-
-    task: Any = open_task(X, labels, [], sample_weight, noise)
-    _refuse_many(len(task.partitions))
-    return ChunkedRows(task)
+    counted, weights = drop_weightless(partitions, weights)
+    return Task(open_space(data), counted, weights)
 
 
 def _refuse_many(got: int) -> None:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from wellsep.compute.data.opening import Space
 from wellsep.compute.engine.threads import budget_bytes
 from wellsep.compute.requests import Task
 from wellsep.partitions import Partitions
@@ -62,16 +61,6 @@ def codes_on_device(task: Task) -> torch.Tensor:
     return torch.as_tensor(task.partitions.codes).to(task.space.X.device)
 
 
-def weights_on_device(task: Task) -> torch.Tensor:
-    """(n,) float64 beside X."""
-    return to_device(task.weights_or_ones(), task.space.X)
-
-
-def centred(space: Space, rows: slice = slice(None)) -> torch.Tensor:
-    """(n, d) float64 beside X: rows about the mean, for whatever single distances decide."""
-    return space.X[rows].to(torch.float64) - to_device(space.shift, space.X)
-
-
 def totals(values: torch.Tensor, batch: Batch) -> torch.Tensor:
     """(g, K) sums over clusters of ``values`` (g, n); always added in the same order.
 
@@ -101,14 +90,6 @@ def row_parts(n: int, bytes_per_row: float, *, least: int = 256) -> Iterator[sli
     """Consecutive rows that fit the budget."""
     rows = max(least, min(n, int(budget_bytes() / max(bytes_per_row, 1.0))))
     return (slice(i, min(i + rows, n)) for i in range(0, n, rows))
-
-
-def cluster_means(
-    X: torch.Tensor, batch: Batch, weights: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """(g, K, d) means and (g, K) masses."""
-    sums, mass = cluster_sums(X, batch, weights)
-    return sums / mass[..., None], mass
 
 
 def cluster_sums(
