@@ -23,10 +23,9 @@ class Spread(NamedTuple):
     total: np.ndarray  # (d,) variance of all counted objects
 
     @classmethod
-    def of(cls, clusters: Moments) -> Spread:
-        """From the moments of the clusters of one partition, by column."""
+    def of(cls, clusters: Moments, mean: np.ndarray) -> Spread:
+        """From the moments of the clusters of one partition by column, and the mean of all."""
         mass, means, square = clusters
-        mean = (mass[:, None] * means).sum(axis=0) / mass.sum()
         between = (mass[:, None] * (means - mean) ** 2).sum(axis=0)
         total = (square.sum(axis=0) + between) / mass.sum()  # type: ignore[union-attr]
         return cls(means, square / mass[:, None], total)

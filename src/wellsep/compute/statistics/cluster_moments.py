@@ -77,27 +77,37 @@ def masses(block: Block) -> Masses:
     return Masses(np.concatenate(mass or count), np.concatenate(count), np.array(noise))
 
 
-def cluster_moments(block: Block, squares: str | None = None) -> tuple[Masses, Moments]:
+class ClusterMoments(NamedTuple):
+    """Sizes of clusters, sums of their rows and, where asked for, their scatter; they merge."""
+
+    size: Masses
+    sums: np.ndarray  # (ΣK, d) about the reference, by weight
+    scatter: Moments | None
+
+
+def cluster_moments(block: Block, squares: str | None = None) -> ClusterMoments:
     """Of one block; squared deviations summed over the "columns" or "by column", or none."""
-    size = masses(block)
-    mean = _over(block.cluster_sums(block.X), size.mass)
-    return size, Moments(size.mass, mean, _squares_within(block, mean, squares))
-
-
-def _squares_within(block: Block, mean: np.ndarray, squares: str | None) -> np.ndarray | None:
+    size, sums = masses(block), block.cluster_sums(block.X)
     if squares is None:
-        return None
+        return ClusterMoments(size, sums, None)
+    mean = _over(sums, size.mass)
+    return ClusterMoments(
+        size, sums, Moments(size.mass, mean, _squares_within(block, mean, squares))
+    )
+
+
+def _squares_within(block: Block, mean: np.ndarray, squares: str) -> np.ndarray:
     views = (View(block, m, mean[a:b]) for m, (a, b) in enumerate(pairwise(block.offsets)))
     if squares == "columns":
         return np.concatenate([host(view.sums(view.own_square)) for view in views])
     return np.concatenate([host(view.sums(view.gap**2)) for view in views])
 
 
-def square_moments(block: Block, metric: Metric) -> tuple[Moments, np.ndarray, np.ndarray]:
+def square_moments(block: Block, metric: Metric) -> tuple[Any, np.ndarray, np.ndarray]:
     """Moments of the rows that a metric prepares, and Σ w and Σ w² of zero rows by cluster."""
     X, zero = block.space.prepared(metric, wide=True)
     block = block.with_rows(X[block.rows, :])
-    size, moments = cluster_moments(block, "columns")
+    size, _, moments = cluster_moments(block, "columns")
     alone = np.zeros((2, len(size.mass)))
     if zero is not None:
         weight = np.where(host(zero)[block.rows], block.weights_or_ones, 0.0)

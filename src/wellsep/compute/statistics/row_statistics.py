@@ -46,15 +46,15 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
     if all(w.name == "noise" and not w.get("scatter") for w in wants):
         size = yield Pass(masses)
         return dict.fromkeys(wants, noise_of(size, task.partitions.offsets))
-    known, size, moments = yield from first_pass(task, {w.name for w in wants})
+    known, size, scatter = yield from first_pass(task, {w.name for w in wants})
     found: dict[Want, list[Any]] = {}
     for w in wants:
         if w.name == "clusters":
             found[w] = known.clusters
         elif w.name == "spread":
             found[w] = known.spreads
-        elif w.name == "within" and moments.square is not None and task.centers is None:
-            square = moments.square
+        elif w.name == "within" and scatter is not None and task.centers is None:
+            square = scatter.square
             totals = square if square.ndim == 1 else square.sum(axis=1)
             found[w] = np.split(totals, task.partitions.offsets[1:-1])
         elif w.name == "noise" and not w.get("scatter"):
@@ -85,18 +85,18 @@ def first_pass(task: Any, names: set[str]) -> Steps:
         squares = "by column"
     elif names <= {"clusters", "within", "noise"} and "within" in names and task.centers is None:
         squares = "columns"  # else the second pass tells distances to centres
-    size, moments = yield Pass(cluster_moments, (squares,))
+    size, sums, scatter = yield Pass(cluster_moments, (squares,))
     clusters, spreads, apart = [], [], []
     for m, (a, b) in enumerate(pairwise(task.partitions.offsets)):
-        mass, means = moments.mass[a:b], moments.mean[a:b]
-        mean = (mass[:, None] * means).sum(axis=0) / mass.sum()
+        mass = size.mass[a:b]
+        means, mean = sums[a:b] / mass[:, None], sums[a:b].sum(axis=0) / mass.sum()
         centers = means if task.centers is None else task.centers[m] - task.shift
         clusters.append(Clusters(size.counts[a:b], mass, centers, mean, task.shift))
         if squares == "by column":
-            spreads.append(Spread.of(Moments(mass, means, moments.square[a:b])))
+            spreads.append(Spread.of(Moments(mass, means, scatter.square[a:b]), mean))
         few = names & {"separation", "margins"} and len(centers) <= centre_pairs.MANY
         apart.append(centre_distances(centers) if few else None)
-    return Known(clusters, spreads, apart), size, moments
+    return Known(clusters, spreads, apart), size, scatter
 
 
 def second_pass(block: Block, known: Known, wants: list[Want]) -> dict[Want, list[Any]]:
