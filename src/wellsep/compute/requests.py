@@ -3,17 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space
-from wellsep.compute.engine.blocks import Block
+from wellsep.compute.data.opening import Space, host
 from wellsep.compute.engine.threads import budget_bytes, in_threads, merge
 from wellsep.partitions import Partitions
 
 Strips = Callable[..., Iterator[tuple[slice, Any]]]
 SHARES, LEAST_ROWS = 8, 1 << 14  # blocks that threads share, and rows that are worth one
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some consecutive rows of a space, with their clusters under every partition."""
+
+    space: Space
+    rows: slice
+    codes: np.ndarray  # (M, b), -1 where not counted
+    n_clusters: np.ndarray  # (M,)
+    weights: np.ndarray | None = None  # (b,)
+    groups: np.ndarray | None = None  # (b,) by which totals of widths are also kept apart
+    n_groups: int = 0
+
+    @cached_property
+    def X(self) -> Any:
+        """(b, d) float64 beside the data, about the mean of all rows."""
+        return self.space.about_mean(self.rows)
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """(M + 1,) where the clusters of each partition begin among all."""
+        return np.concatenate([[0], np.cumsum(self.n_clusters)])
+
+    @cached_property
+    def weights_or_ones(self) -> np.ndarray:
+        return np.ones(self.codes.shape[1]) if self.weights is None else self.weights
+
+    @classmethod
+    def of_codes(
+        cls, codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | None = None
+    ) -> Block:
+        """Objects without rows, on the host: their clusters and weights."""
+        nothing = Space(np.empty((codes.shape[1], 0)), 1)
+        return cls(nothing, slice(0, codes.shape[1]), codes, n_clusters, weights)
+
+    def with_rows(self, X: Any) -> Block:
+        """The same objects with other rows (b, e)."""
+        block = replace(self)
+        block.__dict__["X"] = X
+        return block
+
+    def cluster_sums(self, values: Any) -> np.ndarray:
+        """(ΣK, e) ``values`` (b, e) summed over every cluster by weight, on the host."""
+        sums = self.space.cluster_sums(values, self.codes, self.n_clusters, self.weights)
+        return host(sums)
 
 
 class Want(NamedTuple):
@@ -53,20 +100,16 @@ def run(task: Any, steps: Steps) -> Any:
 def run_together(task: Any, steps: Sequence[Steps]) -> list[Any]:
     """The same for several: what they ask for at the same time is one pass over the rows."""
     found: list[Any] = [None] * len(steps)
-    asked: dict[int, Pass] = {}
-
-    def go_on(number: int, result: Any) -> None:
-        try:
-            asked[number] = steps[number].send(result)
-        except StopIteration as end:
-            found[number] = end.value
-
-    for number in range(len(steps)):
-        go_on(number, None)
-    while asked:
-        passes, asked = asked, {}
-        for number, result in zip(passes, task.fold(list(passes.values())), strict=True):
-            go_on(number, result)
+    results: dict[int, Any] = dict.fromkeys(range(len(steps)))
+    while results:
+        asked: dict[int, Pass] = {}
+        for number, result in results.items():
+            try:
+                asked[number] = steps[number].send(result)
+            except StopIteration as end:
+                found[number] = end.value
+        made = task.fold(list(asked.values())) if asked else []
+        results = dict(zip(asked, made, strict=True))
     return found
 
 
@@ -100,29 +143,26 @@ class Task(NamedTuple):
         codes, n_clusters = self.partitions.codes[:, rows], self.partitions.n_clusters
         return Block(self.space, rows, codes, n_clusters, weights, groups, n_groups)
 
-    def fold(self, passes: Sequence[Pass]) -> list[Any]:
+    def fold(self, passes: Sequence[Pass], join: Callable[..., Any] = merge) -> list[Any]:
         """What each function returns for every block, merged in order; the rows are met once."""
-        return merge(self._results(passes))
-
-    def values(self, one: Pass) -> np.ndarray:
-        """(n,) what a function says of each object."""
-        return np.concatenate([result for (result,) in self._results([one])])
-
-    def _results(self, passes: Sequence[Pass]) -> list[list[Any]]:
         space, least = self.space, max(LEAST_ROWS, -(-self.space.n // SHARES))
-        columns = max(p.width for p in passes) + 2 * space.entries // max(1, space.n)
-        blocks = list(space.row_blocks(columns, 8, None if space.one_caller else least))
+        width = max(p.width for p in passes)
+        blocks = list(space.row_blocks(width, 8, None if space.one_caller else least, beside=True))
+        if len(blocks) == 1:
+            block = self.block(blocks[0])
+            return [p.f(block, *p.given) for p in passes]
         results: list[Any] = [None] * len(blocks)
 
         def visit(i: int) -> None:
             block = self.block(blocks[i])
             results[i] = [p.f(block, *p.given) for p in passes]
 
-        if len(blocks) == 1:
-            visit(0)
-        else:
-            in_threads(space.n_jobs, visit, iter([[(i,) for i in range(len(blocks))]]))
-        return results
+        in_threads(space.n_jobs, visit, iter([[(i,) for i in range(len(blocks))]]))
+        return [join(column) for column in zip(*results, strict=True)]
+
+    def values(self, one: Pass) -> np.ndarray:
+        """(n,) what a function says of each object."""
+        return self.fold([one], np.concatenate)[0]
 
     @property
     def sums_fit(self) -> bool:
@@ -142,9 +182,10 @@ class Task(NamedTuple):
         ``strips(task, metric)`` gives rows with their sums over all objects. ``pair`` sums two
         blocks where they cannot be had together.
         """
-        return merge(
-            [finish(self.block(rows), sums, metric, *given) for rows, sums in strips(self, metric)]
-        )
+        parts = []
+        for rows, sums in strips(self, metric):
+            parts.append(finish(self.block(rows), sums, metric, *given))
+        return merge(parts)
 
     def strip_values(
         self, strips: Strips, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any,

@@ -15,7 +15,6 @@ from array_api_compat import array_namespace
 from wellsep._checks.arrays import is_torch, to_numpy
 from wellsep._checks.values import check_device
 from wellsep._text.sentences import shown
-from wellsep.compute.data.memberships import one_hot, sparse_members
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.engine.threads import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
 from wellsep.compute.kmeans.nearest_centres import (
@@ -234,9 +233,21 @@ class Space:
         self, codes: np.ndarray, n_clusters: np.ndarray, weights: Any, dtype: Any, sparse: bool
     ) -> Any:
         """(ΣK, b) what objects weigh in all clusters, beside X; sparse where that pays."""
-        if sparse:
-            return sparse_members(codes, n_clusters, weights, dtype)
-        return one_hot(codes, n_clusters, weights).toarray().T.astype(dtype)
+        if weights is not None or not sparse:
+            table = one_hot(codes, n_clusters, weights).T.astype(dtype)
+            return sp.csr_array(table) if sparse else table.toarray()
+        # Without the detour over objects × clusters.
+        b, offsets = codes.shape[1], np.concatenate([[0], np.cumsum(n_clusters)])
+        small = codes.astype(np.int16) if offsets.max() < 1 << 15 else codes  # sorts by digits
+        order = np.argsort(small, axis=1, kind="stable").astype(np.int32)
+        places = codes + offsets[:-1, None]
+        if codes.min(initial=0) < 0:  # those that are not counted come first
+            order = order[np.arange(b) >= (codes < 0).sum(axis=1)[:, None]]
+            places = places[codes >= 0]
+        sizes = np.bincount(places.ravel(), minlength=int(offsets[-1]))
+        pointer = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        entries = (np.ones(order.size, dtype), order.ravel(), pointer)
+        return sp.csr_array(entries, shape=(int(offsets[-1]), b))
 
     def partition_batches(self, n_clusters: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
         """Partitions that are worked on together, and where their clusters lie among all.
@@ -344,8 +355,14 @@ near=array([1., 1.]), far=array([49.,  9.]))
     def running_sum(self, values: Any) -> Any:
         return np.cumsum(values)
 
-    def row_blocks(self, width: int, copies: int = 3, most: int | None = None) -> Iterator[slice]:
-        """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
+    def row_blocks(
+        self, width: int, copies: int = 3, most: int | None = None, beside: bool = False
+    ) -> Iterator[slice]:
+        """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget.
+
+        With ``beside`` two copies of the rows themselves as well.
+        """
+        width = width + 2 * self.X.shape[1] if beside else width
         rows = int(min(budget_bytes(), self.table_bytes) / (8 * max(width, 1) * copies))
         rows = max(16, min(rows, self.n, self.most_rows if most is None else most))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
@@ -361,6 +378,12 @@ class SparseSpace(Space):
     @property
     def entries(self) -> int:
         return int(self.X.nnz)
+
+    def row_blocks(
+        self, width: int, copies: int = 3, most: int | None = None, beside: bool = False
+    ) -> Iterator[slice]:
+        stored = 2 * self.entries // max(1, self.n) if beside else 0
+        return super().row_blocks(width + stored, copies, most)
 
     @cached_property
     def shift(self) -> np.ndarray:
@@ -510,6 +533,18 @@ def to_torch(X: Any, device: str) -> Any:
         raise ValueError(
             f"device must be available, got {device!r}: {shown(str(error))}."
         ) from None
+
+
+def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | None) -> sp.csr_array:
+    """(n, ΣK) memberships of all partitions side by side; ``codes`` (M, n)."""
+    n = codes.shape[1]
+    offsets = np.concatenate([[0], np.cumsum(n_clusters)])
+    columns = (codes + offsets[:-1, None]).T  # (n, M)
+    counted = (codes >= 0).T
+    values = np.ones(n) if weights is None else weights
+    data = np.broadcast_to(values[:, None], counted.shape)[counted]
+    pointer = np.concatenate([[0], np.cumsum(counted.sum(axis=1))])
+    return sp.csr_array((data, columns[counted], pointer), shape=(n, int(offsets[-1])))
 
 
 def code_columns(codes: Any, weights: Any) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from wellsep.compute.data.opening import Space
 from wellsep.compute.engine.threads import cut_rows
 from wellsep.compute.metrics.row_preparation import Prepared, unrounded
-from wellsep.compute.metrics.table import Metric, Rows, find, square_lengths
+from wellsep.compute.metrics.table import Rows, find, square_lengths
 
 
 class Pairs:
@@ -30,7 +30,8 @@ class Pairs:
         if not self.by_blocks:
             rows_of = space.single_rows if self.on_the_host else space.prepared
             self.prepared = rows_of(self.metric)
-            self.square = _squares(self.metric, self.prepared, self.xp)
+            if self.metric.finish is not None:
+                self.square = square_lengths(*self.prepared, self.xp)
 
     def in_single_precision(self, scaled: bool) -> None:
         """Hold float32 rows; divided by a power of two that no number exceeds with ``scaled``."""
@@ -39,7 +40,7 @@ class Pairs:
         unit = float(2.0 ** np.frexp(largest)[1]) if scaled else 1.0
         self.given = (X if self.given is None else self.given) / unit
         self.prepared = Prepared((X / unit).astype(np.float32), zero)
-        self.square = _squares(self.metric, self.prepared, self.xp)
+        self.square = square_lengths(*self.prepared, self.xp)
 
     @property
     def blocks(self) -> list[slice]:
@@ -52,7 +53,7 @@ class Pairs:
             return Rows(self.prepared.X, at=objects, members=members)
         if self.by_blocks:
             prepared = self.space.prepared_rows(self.metric, objects)
-            square = _squares(self.metric, prepared, np)
+            square = None if self.metric.finish is None else square_lengths(*prepared, np)
         else:
             X, zero = self.prepared
             prepared = Prepared(X[objects, :], None if zero is None else zero[objects])
@@ -67,7 +68,3 @@ class Pairs:
     def host_block(self, i: Any, j: Any) -> np.ndarray:
         """The same as a new float64 array on the host."""
         return np.ascontiguousarray(self.block(i, j), dtype=np.float64)
-
-
-def _squares(metric: Metric, prepared: Prepared, xp: Any) -> Any:
-    return None if metric.finish is None else square_lengths(*prepared, xp)

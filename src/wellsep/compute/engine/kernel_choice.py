@@ -70,9 +70,15 @@ def numpy_usable(rows: Any, metric: Metric, *size: int) -> bool:
     return isinstance(rows, np.ndarray) and metric.finish is not None
 
 
-def numpy_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
+def numpy_pair_block(
+    i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True, add: Any = operator.matmul
+) -> PairPart:
     """Memberships are sparse here: M additions per distance instead of ΣK multiplications."""
-    return _sparse_pair_block(i, j, metric, both, operator.matmul)
+    table = numpy_distances(i, j, metric)
+    sums_i = add(j.members, np.ascontiguousarray(table.T))
+    if same_objects(i, j) or not both:
+        return PairPart(sums_i, None)
+    return PairPart(sums_i, add(i.members, table))
 
 
 def numba_pays(n: int, d: int, m: int) -> bool:
@@ -124,15 +130,7 @@ def numba_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = Tru
     def add(members: Any, table: np.ndarray) -> np.ndarray:
         return member_sums(members.indptr, members.indices, members.data, table)
 
-    return _sparse_pair_block(i, j, metric, both, add)
-
-
-def _sparse_pair_block(i: Rows, j: Rows, metric: Metric, both: bool, add: Any) -> PairPart:
-    table = numpy_distances(i, j, metric)
-    sums_i = add(j.members, np.ascontiguousarray(table.T))
-    if same_objects(i, j) or not both:
-        return PairPart(sums_i, None)
-    return PairPart(sums_i, add(i.members, table))
+    return numpy_pair_block(i, j, metric, xp, both, add)
 
 
 TWINS[pair_block] = (Twin(numba_pair_block, numba_usable), Twin(numpy_pair_block, numpy_usable))

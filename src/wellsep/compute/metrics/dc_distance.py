@@ -226,8 +226,8 @@ def provide_minimax(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
 def _parts(task: Task, min_points: int) -> Iterator[MinimaxParts | None]:
     """None where there are too few objects for a core distance."""
-    from wellsep.compute.data.memberships import one_hot
-    from wellsep.compute.engine.blocks import Block
+    from wellsep.compute.data.opening import one_hot
+    from wellsep.compute.requests import Block
     from wellsep.compute.statistics.silhouette_widths import widths_from_sums
 
     space, partitions = task.space, task.partitions

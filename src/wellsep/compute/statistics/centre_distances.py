@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.data.opening import host
-from wellsep.compute.engine.blocks import Block
 from wellsep.compute.metrics.row_preparation import square_lengths
-from wellsep.compute.requests import Want
+from wellsep.compute.requests import Block, Want
 from wellsep.compute.statistics.centre_pairs import own_distances, same_place
 
 
@@ -26,40 +25,31 @@ class Clusters(NamedTuple):
 
 
 class View:
-    """The counted rows of a block as one partition sees them: about its centres.
+    """The rows of a block that some ``codes`` (b,) count, about the centres of these.
 
     ``table`` (b, K) has squared distances of all rows of the block to the centres, if known.
     Arrays lie beside X.
     """
 
     def __init__(
-        self, block: Block, m: int, centers: np.ndarray, table: Any = None, apart: Any = None
+        self,
+        block: Block,
+        codes: np.ndarray,
+        centers: np.ndarray,
+        table: Any = None,
+        apart: Any = None,
     ) -> None:
-        codes = block.codes[m]
+        self.block, self.space, self.centers = block, block.space, centers
+        self._table, self._apart = table, apart
         counted = codes >= 0
-        every = bool(counted.all())
-        self._open(block, np.flatnonzero(counted), codes if every else codes[counted], every)
-        self.centers, self._table, self._apart = centers, table, apart
-
-    @classmethod
-    def of_noise(cls, block: Block, m: int, center: np.ndarray) -> View:
-        """The rows that a partition does not count, as one cluster about a point (d,)."""
-        view = cls.__new__(cls)
-        left_out = np.flatnonzero(block.codes[m] < 0)
-        view._open(block, left_out, np.zeros(len(left_out), dtype=np.intp), False)
-        view.centers, view._table, view._apart = center[None], None, None
-        return view
-
-    def _open(self, block: Block, rows: np.ndarray, codes: np.ndarray, every: bool) -> None:
-        self.block, self.space, self.host_codes = block, block.space, codes
-        self.host_rows, self.every = rows, every
-        self.codes, self.keep = self.space.index(codes), self.space.index(rows)
-        self.weight = block.weights_or_ones if every else block.weights_or_ones[rows]
-
-    @property
-    def at(self) -> tuple[Any, Any]:
-        """Places of the rows' own clusters in a table (b, K)."""
-        return self.space.index(np.arange(len(self.host_codes))), self.codes
+        self.every, self.host_codes, self.weight = bool(counted.all()), codes, block.weights_or_ones
+        if not self.every:
+            self.host_rows = np.flatnonzero(counted)
+            self.keep = self.space.index(self.host_rows)
+            self.host_codes, self.weight = codes[counted], self.weight[counted]
+        self.codes = self.space.index(self.host_codes)
+        # Places of the rows' own clusters in a table (b, K).
+        self.at = self.space.index(np.arange(len(self.host_codes))), self.codes
 
     @cached_property
     def X(self) -> Any:
@@ -68,7 +58,8 @@ class View:
     @cached_property
     def gap(self) -> Any:
         """(b, d) rows minus their own centre."""
-        self.space.refuse_sparse()
+        if self.space.own_from_products:  # differences would fill the matrix
+            self.space.refuse_sparse()
         return self.X - self.space.asarray(self.centers)[self.codes]
 
     @cached_property

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.data.opening import host
-from wellsep.compute.engine.blocks import Block
 from wellsep.compute.metrics.table import Metric
-from wellsep.compute.requests import Pass, Steps, Task, Want, by_counted
+from wellsep.compute.requests import Block, Pass, Steps, Task, Want, by_counted
 from wellsep.compute.statistics.centre_distances import View
 
 
@@ -90,17 +89,12 @@ def cluster_moments(block: Block, squares: str | None = None) -> ClusterMoments:
     size, sums = masses(block), block.cluster_sums(block.X)
     if squares is None:
         return ClusterMoments(size, sums, None)
-    mean = _over(sums, size.mass)
-    return ClusterMoments(
-        size, sums, Moments(size.mass, mean, _squares_within(block, mean, squares))
-    )
-
-
-def _squares_within(block: Block, mean: np.ndarray, squares: str) -> np.ndarray:
-    views = (View(block, m, mean[a:b]) for m, (a, b) in enumerate(pairwise(block.offsets)))
-    if squares == "columns":
-        return np.concatenate([host(view.sums(view.own_square)) for view in views])
-    return np.concatenate([host(view.sums(view.gap**2)) for view in views])
+    mean, parts = _over(sums, size.mass), []
+    for codes, (a, b) in zip(block.codes, pairwise(block.offsets), strict=True):
+        view = View(block, codes, mean[a:b])
+        square = view.own_square if squares == "columns" else view.gap**2
+        parts.append(host(view.sums(square)))
+    return ClusterMoments(size, sums, Moments(size.mass, mean, np.concatenate(parts)))
 
 
 def square_moments(block: Block, metric: Metric) -> tuple[Any, np.ndarray, np.ndarray]:

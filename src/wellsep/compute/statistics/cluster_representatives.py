@@ -50,7 +50,11 @@ def _device_usable(space: Space) -> bool:
 def _represented_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     from wellsep.compute.engine.device.representatives import represented_on_device
 
-    return represented_on_device(task, wants)
+    found = represented_on_device(task, wants, SHRINK)
+    return {
+        w: [Representatives(each[0], Between(*each[1:3]), each[3]) for each in partitions]
+        for w, partitions in found.items()
+    }
 
 
 def represented_on_host(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:

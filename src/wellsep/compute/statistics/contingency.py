@@ -81,7 +81,8 @@ def count_labels(
     if _any_of(labels, is_dask):
         from wellsep.compute.engine.dask.contingency import count_chunks
 
-        partitions, counts = count_chunks(labels, noise)
+        partitions, fields = count_chunks(labels, noise, table_cells)
+        counts = PairCounts(*fields)
     else:
         if device is None:
             device = _device_of(labels)
@@ -93,7 +94,7 @@ def count_labels(
         else:
             from wellsep.compute.engine.device.contingency import count_pairs_on
 
-            counts = count_pairs_on(partitions.codes, device)
+            counts = PairCounts(*count_pairs_on(partitions.codes, device))
     noisy = [is_noise(classes) for classes in partitions.classes]
     left_out = [int(sizes[no].sum()) for sizes, no in zip(counts.sizes, noisy, strict=True)]
     return Counted(

@@ -8,7 +8,7 @@ two with a matrix of memberships and a transposed copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep.compute.data.memberships import one_hot
-from wellsep.compute.data.opening import host
+from wellsep.compute.data.opening import host, one_hot
 from wellsep.compute.data.pairs import Pairs
-from wellsep.compute.engine.blocks import Block
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_distances, numpy_usable
 from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.engine.threads import ROWS, budget_bytes, cut_rows, in_threads, pair_rounds
@@ -32,7 +30,7 @@ from wellsep.compute.kernels.triton_use import (
 )
 from wellsep.compute.metrics.gower_sums import column_strips, columns_usable
 from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find
-from wellsep.compute.requests import Pass, Steps, Task, Want, run
+from wellsep.compute.requests import Block, Pass, Steps, Task, Want, run
 from wellsep.compute.statistics.cluster_moments import Masses, masses, provide_within_squares
 from wellsep.compute.statistics.silhouette_widths import (
     WidthTotals,
@@ -48,10 +46,15 @@ class Sides:
     """The blocks of one space under one metric, with what their objects weigh in all clusters."""
 
     def __init__(self, task: Task, metric: Any) -> None:
-        self.task, self.pairs = task, Pairs(task.space, metric)
-        self.blocks, self.view = self.pairs.blocks, self.pairs.prepared.X
+        space, partitions, weights = task.space, task.partitions, task.weights
+        self.pairs, self.blocks = Pairs(space, metric), cut_rows(space.n, space.block_rows)
+        self.view = self.pairs.prepared.X
         sparse = choose(pair_block, self.view, self.pairs.metric) is not pair_block
-        self.members = [members_of(task, rows, task.space.X.dtype, sparse) for rows in self.blocks]
+        n_clusters, dtype, self.members = partitions.n_clusters, space.X.dtype, []
+        for rows in self.blocks:
+            mine = None if weights is None else weights[rows]
+            codes = partitions.codes[:, rows]
+            self.members.append(space.memberships(codes, n_clusters, mine, dtype, sparse))
 
     def side(self, b: int, start: int = 0) -> Rows:
         """One block; ``start`` is the number of the first row of the space among all rows."""
@@ -59,35 +62,6 @@ class Sides:
         if not start:
             return rows
         return replace(rows, at=slice(start + rows.at.start, start + rows.at.stop))
-
-
-def members_of(task: Task, objects: Any, dtype: Any, sparse: bool, *, weighted: bool = True) -> Any:
-    """(ΣK, b) what some objects weigh in all clusters, beside X."""
-    partitions = task.partitions
-    weights = task.weights[objects] if weighted and task.weights is not None else None
-    codes = partitions.codes[:, objects]
-    return task.space.memberships(codes, partitions.n_clusters, weights, dtype, sparse)
-
-
-def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
-    """``add(of, over, part)`` the (ΣK, b) sums of one block over another, for all pairs of blocks.
-
-    Each pair is visited once and used both ways.
-    """
-    task, metric, space = sides.task, sides.pairs.metric, sides.task.space
-    block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
-    both_ways = metric.symmetric
-
-    def visit(i: int, j: int) -> None:
-        a, b = sides.side(i), sides.side(j)
-        part = block(a, b, metric, space.xp, both_ways)
-        add(i, j, part.sums_i)
-        if both_ways and i != j:
-            add(j, i, part.sums_j)
-        elif i != j:  # a metric of the user's own need not be symmetric
-            add(j, i, block(b, a, metric, space.xp, False).sums_i)
-
-    in_threads(space.n_jobs, visit, pair_rounds(len(sides.blocks)))
 
 
 def provide_pairs(task: Any, wants: list[Want]) -> Steps:
@@ -141,7 +115,11 @@ def _finished(task: Any, added: dict[Want, Any], size: Masses) -> dict[Want, lis
     for w, total in added.items():
         found[w] = list(total)
         if w.name == "widths":
-            found[w] = WidthTotals(total[0], size.mass, total[1]).split(task.partitions.offsets)
+            totals, groups = total
+            found[w] = [
+                WidthTotals(totals[a:b], size.mass[a:b], None if groups is None else groups[:, a:b])
+                for a, b in pairwise(task.partitions.offsets)
+            ]
     return found
 
 
@@ -149,12 +127,7 @@ def from_sums(
     block: Block, sums: Any, metric: Metric, size: Masses, wants: list[Want]
 ) -> dict[Want, Any]:
     """What the (ΣK, b) distance sums of a block add to each statistic."""
-    return {w: _FROM_SUMS[w.name](block, sums, size, w) for w in wants}
-
-
-def _widths(block: Block, sums: Any, size: Masses, w: Want) -> Any:
-    widths = widths_from_sums(block, sums, size.mass, size.counts, w.get("singleton", 0))
-    return width_totals(block, widths)
+    return {w: FROM_SUMS[w.name](block, sums, size, w) for w in wants}
 
 
 def _within(block: Block, sums: Any, size: Masses, w: Want) -> np.ndarray:
@@ -173,7 +146,7 @@ def _between(block: Block, sums: Any, size: Masses, w: Want) -> list[np.ndarray]
     ]
 
 
-_FROM_SUMS = {"widths": _widths, "within_distances": _within, "between_distances": _between}
+FROM_SUMS = {"widths": width_totals, "within_distances": _within, "between_distances": _between}
 
 
 def widths_of_block(
@@ -249,9 +222,9 @@ def pair_sums(left: Task, right: Task, places: tuple[int, int], metric: Metric) 
 def strips(task: Task, metric: Metric) -> Any:
     """(rows, sums of those rows); rows come in the given order."""
     space = task.space
-    if columns_usable(task, metric):
+    if space.own_metric is not None and columns_usable(task, metric):
         return column_strips(task, metric)
-    if fused_usable(space.X, metric):
+    if space.one_caller and fused_usable(space.X, metric):
         found, weights = task.partitions, task.weights
         X, reach = about_median(space.X)
         codes = space.asarray(found.codes)
@@ -267,12 +240,23 @@ def strips(task: Task, metric: Metric) -> Any:
 
 def paired_strips(task: Task, metric: Metric) -> Any:
     """Every pair of blocks once, with sums of both sides."""
-    space, sides = task.space, Sides(task, metric)
+    space, sides, both_ways = task.space, Sides(task, metric), metric.symmetric
+    block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
     width = int(task.partitions.offsets[-1])
     # An array of its own for each block: to add to part of each row of one large array takes
     # twice to four times as long.
     parts = [space.zeros((width, rows.stop - rows.start)) for rows in sides.blocks]
-    _visit_pairs(sides, lambda of, over, part: space.add(parts[of], part))
+
+    def visit(i: int, j: int) -> None:
+        a, b = sides.side(i), sides.side(j)
+        part = block(a, b, metric, space.xp, both_ways)
+        space.add(parts[i], part.sums_i)
+        if both_ways and i != j:
+            space.add(parts[j], part.sums_j)
+        elif i != j:  # a metric of the user's own need not be symmetric
+            space.add(parts[j], block(b, a, metric, space.xp, False).sums_i)
+
+    in_threads(space.n_jobs, visit, pair_rounds(len(sides.blocks)))
     yield from zip(sides.blocks, parts, strict=True)
 
 

@@ -129,9 +129,10 @@ def device_usable(space: Space, metric: Metric) -> bool:
 
 
 def extremes_on_device(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
-    from wellsep.compute.engine.device.extremes import extremes_on_device
+    from wellsep.compute.engine.device.extremes import squares_on_device
 
-    return extremes_on_device(task, metric, names)
+    squares = squares_on_device(task, metric, names)
+    return {name: in_units(squares[name], metric) for name in names}
 
 
 def blas_usable(space: Space, metric: Metric) -> bool:

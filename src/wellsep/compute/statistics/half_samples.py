@@ -23,7 +23,6 @@ from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.engine.threads import budget_bytes, cut_rows, in_threads
 from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find, root
 from wellsep.compute.requests import Task, Want
-from wellsep.compute.statistics.distance_sums import members_of
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.partitions import Partitions
 
@@ -229,7 +228,7 @@ class PairSums:
         blocks = cut_rows(space.n, space.block_rows, group[order])
         self.group_of = [int(group[order[rows.start]]) for rows in blocks]
         self.sides = [
-            self._side(at, members_of(task, at, X.dtype, sparse, weighted=False))
+            self._side(at, members_of(task, at, X.dtype, sparse))
             for at in (order[rows] for rows in blocks)
         ]
         self.shape = (n_groups, int(task.partitions.offsets[-1]))
@@ -267,7 +266,7 @@ class RowSums:
         for g in range(n_groups):
             inside = np.flatnonzero(group == g)
             sparse = not space.one_caller
-            members = members_of(task, inside, space.xp.float64, sparse, weighted=False)
+            members = members_of(task, inside, space.xp.float64, sparse)
             self.sizes.append(members.sum(axis=1))
             self.totals.append(members @ self.rows[space.asarray(inside), :])
 
@@ -294,6 +293,12 @@ def _take_out_itself(
         counted = np.flatnonzero(codes >= 0)
         at = (group[objects[counted]], start + codes[counted], counted)
         sums[tuple(map(space.asarray, at))] -= itself[space.asarray(counted)]
+
+
+def members_of(task: Task, objects: np.ndarray, dtype: Any, sparse: bool) -> Any:
+    """(ΣK, b) which clusters some objects belong to, beside X."""
+    codes, n_clusters = task.partitions.codes[:, objects], task.partitions.n_clusters
+    return task.space.memberships(codes, n_clusters, None, dtype, sparse)
 
 
 def compiled_widths(

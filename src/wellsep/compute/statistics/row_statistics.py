@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.data.opening import host
-from wellsep.compute.engine.blocks import Block
-from wellsep.compute.requests import Pass, Steps, Task, Want, run
+from wellsep.compute.requests import Block, Pass, Steps, Task, Want, run
 from wellsep.compute.statistics import centre_pairs
 from wellsep.compute.statistics.ball_counts import Spread, ball_counts, balls_from, warn_of_empty
 from wellsep.compute.statistics.centre_distances import OBJECTS, TABLES, TOTALS, Clusters, View
@@ -48,6 +47,10 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
         return dict.fromkeys(wants, noise_of(size, task.partitions.offsets))
     known, size, scatter = yield from first_pass(task, {w.name for w in wants})
     found: dict[Want, list[Any]] = {}
+    clusters = int(task.partitions.offsets[-1])
+    most = task.partitions.n_clusters.max(initial=0)
+    # A table of centres × centres would be too large, and the rows can be sorted.
+    many = most > centre_pairs.MANY and task.either(True, False) and not task.space.one_caller
     for w in wants:
         if w.name == "clusters":
             found[w] = known.clusters
@@ -59,15 +62,20 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
             found[w] = np.split(totals, task.partitions.offsets[1:-1])
         elif w.name == "noise" and not w.get("scatter"):
             found[w] = noise_of(size, task.partitions.offsets)
-        elif w.name == "separation" and _too_many(task):
+        elif w.name == "separation" and many:
             found[w] = [_separate(task, m, c, w) for m, c in enumerate(known.clusters)]
         elif w.get("each") or w.name == "margins":
-            found[w] = [_each(task.subset([m]), known.of(m), w) for m in range(len(known.clusters))]
+            found[w] = []
+            for m in range(len(known.clusters)):
+                one = Pass(values_of_block, (known.of(m), w), clusters)
+                found[w].append(task.subset([m]).values(one))
     late = [w for w in wants if w not in found]
     if late:
-        sums = yield Pass(second_pass, (known, late), _width(task, late))
+        tables = any(w.name in (*TABLES, "balls") for w in late)
+        sums = yield Pass(second_pass, (known, late), clusters if tables else 0)
         found.update({w: _finished(w, sums[w], known, size) for w in late})
-        warn_of_empty(found)
+        if known.spreads:
+            warn_of_empty(found)
     return found
 
 
@@ -107,7 +115,8 @@ def second_pass(block: Block, known: Known, wants: list[Want]) -> dict[Want, lis
             if w.name == "balls":
                 found[w].append(ball_counts(view, known.spreads[m], w))
             elif w.name == "noise":
-                found[w].append(noise_scatter(View.of_noise(block, m, known.clusters[m].mean)))
+                noise = np.where(block.codes[m] < 0, 0, -1)  # as one cluster about the mean
+                found[w].append(noise_scatter(View(block, noise, known.clusters[m].mean[None])))
             else:
                 found[w].append(host(TOTALS[w.name](view, w)))
     return found
@@ -126,17 +135,7 @@ def _views(block: Block, known: Known, wants: list[Want]) -> Iterator[View]:
         table = block.space.squares_to(block.X, stacked)  # (b, ΣK)
     for m, (a, b) in enumerate(pairwise(block.offsets)):
         squares = None if table is None else table[:, a:b]
-        yield View(block, m, known.clusters[m].centers, squares, known.apart[m])
-
-
-def _each(task: Any, known: Known, w: Want) -> Any:
-    return task.values(Pass(values_of_block, (known, w), _width(task, [w])))
-
-
-def _width(task: Any, wants: list[Want]) -> int:
-    """Columns of the tables that a block makes beside its rows."""
-    tables = any(w.name in (*TABLES, "balls") for w in wants)
-    return int(task.partitions.offsets[-1]) if tables else 0
+        yield View(block, block.codes[m], known.clusters[m].centers, squares, known.apart[m])
 
 
 def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any]:
@@ -152,12 +151,6 @@ def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any
     if w.name == "noise":
         return noise_of(size, np.cumsum([0, *(len(c.mass) for c in known.clusters)]), added)
     return added
-
-
-def _too_many(task: Any) -> bool:
-    """Whether a table of centres × centres would be too large, and the rows can be sorted."""
-    sorts = task.either(True, False) and not task.space.one_caller
-    return sorts and task.partitions.n_clusters.max(initial=0) > centre_pairs.MANY
 
 
 def _separate(task: Task, m: int, cluster: Clusters, w: Want) -> np.ndarray:

@@ -9,12 +9,11 @@ import numpy as np
 
 from wellsep.compute.data.opening import Space
 from wellsep.compute.data.pairs import Pairs
-from wellsep.compute.engine.blocks import Block
 from wellsep.compute.engine.kernel_choice import choose
 from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.engine.threads import one_blas_thread
 from wellsep.compute.metrics.table import Metric
-from wellsep.compute.requests import Pass, Task
+from wellsep.compute.requests import Block, Pass, Task
 from wellsep.compute.statistics.cluster_moments import Masses
 from wellsep.compute.statistics.silhouette_widths import widths_from_sums
 

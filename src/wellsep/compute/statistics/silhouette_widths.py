@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep.compute.data.opening import host
-from wellsep.compute.engine.blocks import Block
+from wellsep.compute.requests import Block, Want
 
 
 def widths_from_sums(
@@ -65,22 +64,15 @@ class WidthTotals(NamedTuple):
     mass: np.ndarray  # (K,)
     by_group: np.ndarray | None = None  # (G, K) totals, where the task names groups
 
-    def split(self, offsets: np.ndarray) -> list[WidthTotals]:
-        """Totals of all clusters side by side, apart by partition."""
-        groups = self.by_group
-        return [
-            WidthTotals(
-                self.totals[a:b], self.mass[a:b], None if groups is None else groups[:, a:b]
-            )
-            for a, b in pairwise(offsets)
-        ]
 
-
-def width_totals(block: Block, widths: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """(ΣK,) widths (M, b) summed by cluster and weight; (G, ΣK) the same apart by group."""
+def width_totals(
+    block: Block, sums: Any, size: Any, w: Want
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """(ΣK,) widths summed by cluster and weight; (G, ΣK) the same apart by group."""
     space = block.space
-    share, sizes = widths * space.asarray(block.weights_or_ones), (block.codes, block.n_clusters)
-    by_group = None
+    widths = widths_from_sums(block, sums, size.mass, size.counts, w.get("singleton", 0))
+    share = widths * space.asarray(block.weights_or_ones)
+    clusters, by_group = (block.codes, block.n_clusters), None
     if block.groups is not None:
-        by_group = host(space.partition_sums(share, *sizes, block.groups, block.n_groups))
-    return host(space.partition_sums(share, *sizes)), by_group
+        by_group = host(space.partition_sums(share, *clusters, block.groups, block.n_groups))
+    return host(space.partition_sums(share, *clusters)), by_group

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ from scipy.special import xlogy
 from wellsep._checks.arrays import is_dask
 from wellsep.compute.engine.dask.chunks import Chunks, with_sizes
 from wellsep.compute.engine.dask.labels import ChunkedPartitions, encode_chunks
-from wellsep.compute.statistics.contingency import PairCounts, table_cells
 
 CELLS = 1 << 21  # of the tables that are counted in one go
 
@@ -32,8 +31,10 @@ class Cells(NamedTuple):
         return cls(keys, counts)
 
 
-def count_chunks(labels: Any, noise: str) -> tuple[ChunkedPartitions, PairCounts]:
-    """Labels on Dask, encoded, and the sums over the tables of all their pairs."""
+def count_chunks(
+    labels: Any, noise: str, table_cells: Callable[..., Any]
+) -> tuple[ChunkedPartitions, tuple[Any, ...]]:
+    """Labels on Dask, encoded, and the fields of `PairCounts` of all their pairs."""
     column = Chunks(_one_vector(labels), None)
     partitions = encode_chunks(labels, None, column, noise)
     clusters = partitions.n_clusters.tolist()
@@ -42,7 +43,7 @@ def count_chunks(labels: Any, noise: str) -> tuple[ChunkedPartitions, PairCounts
     squares = np.diag([int(np.dot(s, s)) for s in sizes]).astype(np.int64)
     logs = np.diag([float(xlogy(s, s).sum()) for s in sizes])
     for pairs in _batches(clusters, column.n):
-        cells = column.fold(_tables, clusters, pairs, beside=[partitions.codes])
+        cells = column.fold(_tables, table_cells, clusters, pairs, beside=[partitions.codes])
         edges = [0, *accumulate(clusters[i] * clusters[j] for i, j in pairs)]
         first = np.searchsorted(cells.keys, edges[:-1])
         weights = cells.counts * cells.counts, xlogy(cells.counts, cells.counts)
@@ -50,7 +51,7 @@ def count_chunks(labels: Any, noise: str) -> tuple[ChunkedPartitions, PairCounts
         for matrix, values in zip((squares, logs), weights, strict=True):
             # No table is empty, so every sum has a first cell of its own.
             matrix[i, j] = matrix[j, i] = np.add.reduceat(values, first)
-    return partitions, PairCounts(column.n, squares, logs, sizes)
+    return partitions, (column.n, squares, logs, sizes)
 
 
 def _one_vector(labels: Any) -> Any:
@@ -88,6 +89,7 @@ def _sizes(_: np.ndarray, codes: np.ndarray, clusters: list[int], start: int) ->
 def _tables(
     _: np.ndarray,
     codes: np.ndarray,
+    table_cells: Callable[..., Any],
     clusters: list[int],
     pairs: list[tuple[int, int]],
     start: int,

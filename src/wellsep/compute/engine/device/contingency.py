@@ -9,14 +9,13 @@ import numpy as np
 import torch
 
 from wellsep.compute.engine.threads import budget_bytes
-from wellsep.compute.statistics.contingency import PairCounts
 
 WIDE = 4096  # a partition with more clusters is counted by sorting: its columns would be too many
 EXACT = 1 << 24  # objects whose counts float32 adds up without rounding
 
 
-def count_pairs_on(codes: np.ndarray, device: Any) -> PairCounts:
-    """The same as `count_pairs`: blocks of tables are made, summed up, and forgotten."""
+def count_pairs_on(codes: np.ndarray, device: Any) -> tuple[Any, ...]:
+    """The fields of `PairCounts`: blocks of tables are made, summed up, and forgotten."""
     placed = torch.as_tensor(np.ascontiguousarray(codes)).to(device).to(torch.int64)
     n_partitions, n = placed.shape
     sizes = [torch.bincount(one) for one in placed]
@@ -36,7 +35,7 @@ def count_pairs_on(codes: np.ndarray, device: Any) -> PairCounts:
             table = counts.to(torch.float64)
             squares[i, j] = squares[j, i] = (table * table).sum()
             logs[i, j] = logs[j, i] = torch.xlogy(table, table).sum()
-    return PairCounts(
+    return (
         n,
         np.rint(squares.cpu().numpy()).astype(np.int64),
         logs.cpu().numpy(),

@@ -18,7 +18,6 @@ from wellsep.compute.engine.device.batches import codes_on_device, row_parts
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.table import Metric, Prepared, Rows, square_lengths, squares
 from wellsep.compute.requests import Task
-from wellsep.compute.statistics.extreme_pairs import in_units
 
 CANDIDATES = 4096  # objects that are compared with all others; beyond, bounds in float64 are sought
 BLOCK = 4096
@@ -27,8 +26,8 @@ Bounds = dict[str, torch.Tensor]
 FARTHEST = "farthest_within"
 
 
-def extremes_on_device(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
-    """Distances of the deciding pairs, for a metric that follows from squared distances."""
+def squares_on_device(task: Task, metric: Metric, names: set[str]) -> dict[str, np.ndarray]:
+    """(M,) squared distances of the deciding pairs of prepared rows."""
     rows = task.space.prepared(metric, wide=True)
     codes = codes_on_device(task)
     found: dict[str, np.ndarray] = {}
@@ -38,7 +37,7 @@ def extremes_on_device(task: Task, metric: Metric, names: set[str]) -> dict[str,
             break
         bounds = bounds_of(rows, codes, left)
         found.update(_decide(rows, codes, bounds, eps, last=eps < 1e-12))
-    return {name: in_units(found[name], metric) for name in names}
+    return found
 
 
 def _ways(space: Space, rows: Prepared) -> list[tuple[Callable[..., Bounds], float]]:

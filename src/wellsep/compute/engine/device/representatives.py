@@ -21,7 +21,6 @@ from wellsep.compute.engine.device.batches import (
 )
 from wellsep.compute.metrics.table import rows_of, squares
 from wellsep.compute.requests import Task, Want
-from wellsep.compute.statistics.cluster_representatives import SHRINK, Between, Representatives
 
 
 class _Clusters(NamedTuple):
@@ -36,7 +35,10 @@ class _Clusters(NamedTuple):
     deviations: torch.Tensor  # (g, K)
 
 
-def represented_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+def represented_on_device(
+    task: Task, wants: list[Want], shrink: np.ndarray
+) -> dict[Want, list[tuple[np.ndarray, ...]]]:
+    """(deviations, distances, densities, shares) of each partition."""
     X = task.space.X.to(torch.float64) - to_device(np.round(task.space.shift), task.space.X)
     codes, partitions = codes_on_device(task), task.partitions
     found: dict[Want, list[Any]] = {w: [None] * len(partitions) for w in wants}
@@ -47,11 +49,11 @@ def represented_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]
                 batch = by_first_appearance(batch)
             clusters = _describe(X, batch, w.get("count"))
             distance, density = _between(X, clusters, w.get("rule"))
-            shares = _near(X, clusters, w.get("rule"), task.space.unit)
+            shares = _near(X, clusters, w.get("rule"), task.space.unit, shrink)
             parts = [host(p) for p in (clusters.deviations, distance, density, shares)]
             for m, deviation, apart, dense, share in zip(batch.which, *parts, strict=True):
                 apart, deviation = apart * task.space.unit, deviation * task.space.unit
-                found[w][m] = Representatives(deviation, Between(apart, dense), share)
+                found[w][m] = (deviation, apart, dense, share)
     return found
 
 
@@ -187,7 +189,9 @@ def _closest(
     return middle, torch.where(mutual, apart, 0.0).reshape(shape), mutual.reshape(shape)
 
 
-def _near(X: torch.Tensor, clusters: _Clusters, rule: str, unit: float) -> torch.Tensor:
+def _near(
+    X: torch.Tensor, clusters: _Clusters, rule: str, unit: float, shrink: np.ndarray
+) -> torch.Tensor:
     """(g, S, K) mean share of the members near the representatives, for each shrinkage."""
     batch, centers, spread = clusters.batch, clusters.centers, clusters.deviations
     g, k, r, d = clusters.points.shape
@@ -197,7 +201,7 @@ def _near(X: torch.Tensor, clusters: _Clusters, rule: str, unit: float) -> torch
     points = torch.where(clusters.valid[..., None], points, 0.0)
     lengths = (points * points).sum(dim=-1)  # (g, K, r)
     offset = (points * centers[:, :, None]).sum(dim=-1)
-    counts = torch.zeros((g, len(SHRINK), k), dtype=X.dtype, device=X.device)
+    counts = torch.zeros((g, len(shrink), k), dtype=X.dtype, device=X.device)
     for rows in row_parts(len(X), 8.0 * g * r * (k + 6)):
         part = batch.part(rows)
         at = part.safe()
@@ -206,7 +210,7 @@ def _near(X: torch.Tensor, clusters: _Clusters, rule: str, unit: float) -> torch
         products -= _of_own(offset, at)
         own, valid = _of_own(lengths, at), _of_own(clusters.valid, at)
         bound = limit.gather(1, at)[:, None]
-        for s, keep in enumerate((1 - SHRINK).tolist()):
+        for s, keep in enumerate((1 - shrink).tolist()):
             # about the centre a shrunk representative is a multiple of itself
             squares = clusters.squares[:, None, rows] - 2 * keep * products + keep**2 * own
             seen = ((squares.clamp_(min=0) < bound) & valid).sum(dim=1)
