@@ -147,6 +147,8 @@ class Task(NamedTuple):
         """What each function returns for every block, merged in order; the rows are met once."""
         space, least = self.space, max(LEAST_ROWS, -(-self.space.n // SHARES))
         width = max(p.width for p in passes)
+        if space.one_caller:  # memberships are dense there
+            width += int(self.partitions.offsets[-1])
         blocks = list(space.row_blocks(width, 8, None if space.one_caller else least, beside=True))
         if len(blocks) == 1:
             block = self.block(blocks[0])
