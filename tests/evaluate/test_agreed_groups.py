@@ -104,6 +104,14 @@ def test_objects_outside_the_overlapping_clusters_go_with_most_of_their_cluster(
     assert groups.settle().tolist() == ["a.1"] * 5 + ["a.2"] * 4 + ["a.1"] + ["b"] * 10
 
 
+def test_a_cluster_with_other_borders_is_neither_agreed_nor_in_question():
+    # Of ten objects seven stay together, the others go to three clusters of ten each.
+    groups = found(10 * "a" + 30 * "b", 7 * "x" + "yzw" + 10 * "y" + 10 * "z" + 10 * "w")
+    assert groups.overlap[0] == pytest.approx(0.7) and not groups.is_agreed[0]
+    assert all("a" not in question.clusters for question in groups.questions)
+    assert list(groups.sentences())[1] == "1 group has other borders in some contenders."
+
+
 def test_equal_contenders_leave_no_question():
     groups = found("aabbcc", "xxyyzz")
     assert groups.is_agreed.all() and not groups.questions

@@ -173,6 +173,10 @@ class AgreedGroups(Result):
             f"{groups}{'are' if n > 1 else 'is'} found by every contender; "
             f"{count(n_open, 'question')} {'is' if n_open == 1 else 'are'} open."
         )
+        other = len(self.clusters) - n - sum(len(question.clusters) for question in self.questions)
+        if other:
+            verb = "has" if other == 1 else "have"
+            yield f"{count(other, 'group')} {verb} other borders in some contenders."
 
     def settle(self, answers: Mapping[str, Any] | None = None) -> np.ndarray:
         """(n,) a group name per object; answers by question id, the words or number of a side.
