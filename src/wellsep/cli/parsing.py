@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import typer
+
 SHORT_NAMES = {"lr": "learning_rate", "k": "n_clusters", "batch": "batch_size"}
 
 
@@ -29,7 +31,7 @@ def parse_count(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(
+        raise typer.BadParameter(
             f"must be a whole number, got {text!r}; wellsep choose-k DATA finds one"
         ) from None
 
