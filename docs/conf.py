@@ -72,6 +72,7 @@ sphinx_gallery_conf = {
 
 # The reference by task: title → packages, in this order.
 GROUPS = {
+    "From data to a clustering": ("explorer",),
     "Rank clusterings without labels": ("evaluate", "runs", "adapters"),
     "Validity indices": ("indices", "_checks", "compute", "distances"),
     "Is there anything to cluster?": ("spaces",),
