@@ -6,7 +6,8 @@ const PLACES = [
   [/^reference\//, 0],
 ];
 
-const Scorer = {
+// Not const: searchtools.js declares it by var where it is missing.
+var Scorer = {
   // Sphinx passes [page, title, anchor, description, score, file].
   score: ([page, title, anchor, , score]) => {
     const place = PLACES.find(([pattern]) => pattern.test(page));
