@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from browsing import NEEDS_CHROMIUM, Visit
+from browsing import CHROMIUM, NEEDS_CHROMIUM, Visit
 
 import wellsep as ws
 from wellsep.evaluate.kept_codes import KeptCodes
@@ -191,3 +191,24 @@ def test_images_of_a_folder_are_found_by_the_names_of_the_objects(tmp_path):
     (tmp_path / "0000.png").unlink()
     with pytest.raises(ValueError, match=r"one image per object \(240\), got 239"):
         ws.render_report(judgement, tmp_path / "r.html", objects=tmp_path)
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_all_objects_are_drawn_in_the_layout_where_more_than_the_sample_exist(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    truth = np.arange(2600) % 3
+    runs = ws.Runs(
+        ws.Run(name, labels=labels, embedding=9 * np.eye(3)[truth] + rng.normal(size=(2600, 3)))
+        for name, labels in (("three", truth), ("two", truth % 2))
+    )
+    judgement = ws.judge(runs, n_draws=4, layout="pca")
+    seen = Visit(browser, ws.render_report(judgement, tmp_path / "r.html", runs=runs))
+    drawn = seen.page.evaluate(
+        "JSON.parse(document.getElementById('data').textContent).scatters.whole.codes.b.length"
+    )
+    assert drawn >= 2600 * 4 / 3 - 4  # a byte each, in base64
+    assert "put between their neighbours" in seen.page.inner_text("#answer-map-said")
+    assert seen.page.get_attribute("#answer-map canvas", "aria-label").startswith("Map of 2600 ")
+    seen.close()
+    assert seen.problems == []

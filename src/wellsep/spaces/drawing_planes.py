@@ -14,6 +14,8 @@ from wellsep.spaces.classical_scaling import centred_gram, has_columns, scaled_c
 
 LAYOUTS = ("pca", "tsne", "umap")
 _FEW = 30  # objects under which neighbours say little
+_NEAR = 3  # drawn neighbours that an object is put between
+_BLOCK = 4096
 _WIDE = 50  # columns that t-SNE and UMAP are given at most
 
 
@@ -90,6 +92,34 @@ def lay_out(X: Any, objects: np.ndarray, layout: str = "auto") -> tuple[np.ndarr
     if layout != "pca" and drawn.shape[1] > _WIDE:
         drawn = _principal_components(drawn, _WIDE)
     return plane(drawn, np.arange(len(drawn)), layout)
+
+
+def place_others(X: Any, objects: np.ndarray, xy: np.ndarray) -> np.ndarray:
+    """(n, 2) coordinates of all objects of a space, of which some are laid out already.
+
+    Every other object is put between its three nearest ones among these, in the space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1], [2], [9]])
+    >>> place_others(X, np.array([0, 1, 2]), np.array([[0, 0], [3, 0], [6, 0]]))[3].tolist()
+    [3.0, 0.0]
+    """
+    whole = np.empty((X.shape[0], 2))
+    whole[objects] = xy
+    others = np.setdiff1d(np.arange(X.shape[0]), objects)
+    drawn = np.asarray(X[objects], dtype=np.float64).reshape(len(objects), -1)
+    middle = drawn.mean(axis=0)
+    drawn = drawn - middle
+    squares = (drawn**2).sum(axis=1)
+    for start in range(0, len(others), _BLOCK):
+        some = others[start : start + _BLOCK]
+        rows = np.asarray(X[some], dtype=np.float64).reshape(len(some), -1) - middle
+        far = squares - 2 * rows @ drawn.T  # the square of the row itself changes no order
+        near = np.argpartition(far, min(_NEAR, far.shape[1]) - 1, axis=1)[:, :_NEAR]
+        whole[some] = xy[near].mean(axis=1)
+    return whole
 
 
 def _principal_components(drawn: np.ndarray, n: int = 2) -> np.ndarray:

@@ -31,7 +31,10 @@ from wellsep.report.sections.scatter import (
 from wellsep.report.sections.tables import judge_picks, ranking_table, truth_section
 from wellsep.report.source import Evidence, collect_evidence
 from wellsep.runs.folder_names import best_first
-from wellsep.spaces.drawing_planes import plane
+from wellsep.spaces.classical_scaling import has_columns
+from wellsep.spaces.drawing_planes import place_others, plane
+
+MOST_WHOLE = 100_000  # objects that are all drawn
 
 
 def build_ranking_page(
@@ -176,8 +179,11 @@ def _answer(
         own = evidence.spaces.index(chosen.space) if chosen.space in evidence.spaces else 0
         drawn = f"{scatters.axes[own]} of {chosen.space}"
         said = f"{drawn if scatters.layout is None else scatters.layout[1]}."
-        if len(scatters.objects) < evidence.n_objects:
-            said += f" {len(scatters.objects):,} of {evidence.n_objects:,} objects are drawn."
+        laid_out, n = len(scatters.objects), evidence.n_objects
+        if scatters.whole is not None:
+            said += f" {laid_out:,} objects are laid out, the others put between their neighbours."
+        elif laid_out < n:
+            said += f" {laid_out:,} of {n:,} objects are drawn."
     nothing = _is_null(evidence.judgement)
     shown, found = (None, None) if nothing else (chosen, agreed)
     ranking, clusters = evidence.judgement.ranking, evidence.judgement.clusters
@@ -240,8 +246,22 @@ def _scatters(
         values=values,
         layout=shared,
         known={name: values[objects] for name, values in evidence.known.items()},
+        whole=_whole(evidence, chosen, objects, shared),
     )
     return scatters, colours
+
+
+def _whole(
+    evidence: Evidence, chosen: ObjectFigures | None, objects: np.ndarray, shared: Any
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """All objects in the layout, where they are more than those laid out and not too many."""
+    runs, n = evidence.runs, evidence.n_objects
+    if runs is None or chosen is None or shared is None or not len(objects) < n <= MOST_WHOLE:
+        return None
+    space = runs.spaces.get(chosen.space)
+    if space is None or not has_columns(space):
+        return None
+    return place_others(space, objects, shared[0]), chosen.codes
 
 
 def _shared(laid_out: Coordinates, objects: np.ndarray) -> tuple[np.ndarray, str]:

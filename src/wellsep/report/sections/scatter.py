@@ -48,6 +48,7 @@ class Scatters:
     values : dict of name to (s,) values of the chosen partition, for hovering
     layout : an (s, 2) plane that suits every partition, and what it is, or None
     known : dict of name to (s,) values, what is known about the objects
+    whole : (n, 2) plane of all objects in the layout and their clusters in the best partition
     """
 
     objects: np.ndarray
@@ -61,6 +62,7 @@ class Scatters:
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
     layout: tuple[np.ndarray, str] | None = None
     known: Mapping[str, np.ndarray] = field(default_factory=dict)
+    whole: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def affordable(n_drawn: int, n_spaces: int, n_partitions: int) -> int:
@@ -235,6 +237,9 @@ def map_section(scatters: Scatters, sides: Mapping[str, list[int]] | None = None
             if values.ndim == 1
         },
     }
+    if scatters.whole is not None:
+        xy, codes = scatters.whole
+        found["whole"] = {"plane": pack_plane(xy), "codes": pack_codes(codes, int(codes.max()) + 1)}
     missing = (
         "" if scatters.labels else "Without the runs there are no labels to colour the objects by."
     )

@@ -20,10 +20,14 @@
   });
   W.sameAs = (name) => firstOf.get(classAt.get(name)) ?? name;
 
+  // All objects in the layout, with their clusters in the best run.
+  let everyone = null;
+  const allObjects = () => (everyone ??= {...W.decode(scatters.whole.plane), codes: W.codes(scatters.whole.codes)});
   // A plane with the limits that show most objects: a few far ones must not press the others together.
   function plane(space) {
     if (!planes.has(space)) {
-      const found = W.decode(here(space).plane);
+      const all = space === LAYOUT && scatters.whole ? allObjects() : null;
+      const found = all ? {...all, x: Uint16Array.from(objects, (o) => all.x[o]), y: Uint16Array.from(objects, (o) => all.y[o])} : W.decode(here(space).plane);
       const ends = (list) => { const s = Float32Array.from(list).sort(); return [s[Math.floor(0.01 * (n - 1))], s[Math.ceil(0.99 * (n - 1))]]; };
       const [a, b] = ends(found.x), [c, d] = ends(found.y);
       const wide = Math.max(b - a, d - c, 1) * 1.12, whole = Math.max(found.w, found.h, 1);
@@ -79,7 +83,11 @@
     const px = (i) => size / 2 + (x[i] - view.x) * unit, py = (i) => size / 2 - (y[i] - view.y) * unit;
     pen.globalAlpha = n > 1200 ? 0.75 : 0.85;
     const inside = (i) => px(i) > -radius && px(i) < size + radius && py(i) > -radius && py(i) < size + radius;
-    if (now.values) {
+    if (space === LAYOUT && scatters.whole && now.title === best && now.codes && !W.recorder && size > 200) {
+      const all = allObjects(), chosen = W.state.cluster;
+      const hue = now.colours.map((own) => (chosen !== null && own !== chosen ? -2 : own));
+      W.dots(pen, size, all.x.length, {px: (i) => size / 2 + (all.x[i] - view.x) * unit, py: (i) => size / 2 - (all.y[i] - view.y) * unit}, (i) => (all.codes[i] < 0 ? -1 : hue[all.codes[i]]), () => false);
+    } else if (now.values) {
       const colour = shade(now);
       for (let i = 0; i < n; i++) {
         if (!inside(i)) continue;
@@ -112,7 +120,7 @@
     if (count > 3000 && !W.recorder) {
       const ratio = pen.canvas.width / size, wide = pen.canvas.width, image = pen.createImageData(wide, wide), ink = new Uint32Array(image.data.buffer);
       const shades = new Map(), side = Math.max(1, Math.round(ratio * (count > 30000 ? 1 : 1.6)));
-      const shade = (h) => { if (!shades.has(h)) { const hex = W.colour(h); shades.set(h, 0xff000000 | (parseInt(hex.slice(5, 7), 16) << 16) | (parseInt(hex.slice(3, 5), 16) << 8) | parseInt(hex.slice(1, 3), 16)); } return shades.get(h); };
+      const shade = (h) => { if (!shades.has(h)) { const hex = h === -2 ? W.surface('line') : W.colour(h); shades.set(h, 0xff000000 | (parseInt(hex.slice(5, 7), 16) << 16) | (parseInt(hex.slice(3, 5), 16) << 8) | parseInt(hex.slice(1, 3), 16)); } return shades.get(h); };
       for (let i = 0; i < count; i++) {
         const left = Math.round(at.px(i) * ratio), top = Math.round(at.py(i) * ratio), colour = shade(hue(i));
         for (let a = 0; a < side; a++) for (let b = 0; b < side; b++) if (left + a >= 0 && left + a < wide && top + b >= 0 && top + b < wide) ink[(top + b) * wide + left + a] = colour;
@@ -124,7 +132,7 @@
     for (let i = 0; i < count; i++) { const key = `${hue(i)} ${open(i)}`; (batches.get(key) || batches.set(key, []).get(key)).push(i); }
     for (const [key, list] of batches) {
       const [h, hollow] = [Number(key.split(' ')[0]), key.endsWith('true')];
-      pen.fillStyle = pen.strokeStyle = W.colour(h);
+      pen.fillStyle = pen.strokeStyle = h === -2 ? W.surface('line') : W.colour(h);
       pen.lineWidth = 1;
       pen.beginPath();
       for (const i of list) W.trace(pen, hollow ? 0 : W.mark(h), at.px(i), at.py(i), hollow ? radius - 0.4 : radius);
@@ -134,6 +142,7 @@
   // The plane that suits every clustering: a layout, else that of the best run.
   W.layout = function () {
     const space = scatters.layout ? LAYOUT : Math.max(0, W.spaceOf(W.data.best) ?? 0), found = plane(space);
+    if (space === LAYOUT && scatters.whole) { const all = allObjects(); return {x: all.x, y: all.y, objects: Int32Array.from(all.x.keys()), view: found.view}; }
     return {x: found.x, y: found.y, objects, view: found.view};
   };
   W.nameGroups = function (pen, at, groups, size) {
@@ -493,7 +502,7 @@
   if (list.children.length) by.append(list);
   by.addEventListener('change', () => { W.state.cluster = null; W.choose('colour', by.value || null); });
   W.byId('scatter-controls').hidden = false;
-  W.byId('sample-note').textContent = n < scatters.n ? `${n.toLocaleString('en')} of ${scatters.n.toLocaleString('en')} objects are drawn.` : '';
+  W.byId('sample-note').textContent = n < scatters.n && !scatters.whole ? `${n.toLocaleString('en')} of ${scatters.n.toLocaleString('en')} objects are drawn.` : '';
 
   function legend() {
     const box = W.byId('legend'), now = colouring();
