@@ -80,7 +80,7 @@ def provide_pairs(task: Any, wants: list[Want]) -> Steps:
         if widths:
             size, sums = yield Pass(sums_of_rows, (metric,))
             added = yield Pass(from_row_sums, (metric, size, sums, widths), len(sums))
-            found.update(_finished(task, added, size))
+            found.update(_finished(task, widths, added, size))
         paired = [w for w in rest if w not in found]
         if paired:
             found.update((yield from reduce_sums(task, metric, paired)))
@@ -106,13 +106,15 @@ def reduce_sums(task: Any, metric: Metric, wants: list[Want]) -> Steps:
     """Widths and sums within and between clusters, from the pairs of all objects."""
     size = yield Pass(masses)
     added = task.fold_strips(strips, pair_sums, from_sums, metric, size, wants)
-    return _finished(task, added, size)
+    return _finished(task, wants, added, size)
 
 
-def _finished(task: Any, added: dict[Want, Any], size: Masses) -> dict[Want, list[Any]]:
+def _finished(
+    task: Any, wants: list[Want], added: list[Any], size: Masses
+) -> dict[Want, list[Any]]:
     """Statistics of each partition from what all blocks added."""
     found: dict[Want, list[Any]] = {}
-    for w, total in added.items():
+    for w, total in zip(wants, added, strict=True):
         found[w] = list(total)
         if w.name == "widths":
             totals, groups = total
@@ -125,9 +127,9 @@ def _finished(task: Any, added: dict[Want, Any], size: Masses) -> dict[Want, lis
 
 def from_sums(
     block: Block, sums: Any, metric: Metric, size: Masses, wants: list[Want]
-) -> dict[Want, Any]:
+) -> list[Any]:
     """What the (ΣK, b) distance sums of a block add to each statistic."""
-    return {w: FROM_SUMS[w.name](block, sums, size, w) for w in wants}
+    return [FROM_SUMS[w.name](block, sums, size, w) for w in wants]
 
 
 def _within(block: Block, sums: Any, size: Masses, w: Want) -> np.ndarray:
@@ -181,7 +183,7 @@ def row_distance_sums(block: Block, metric: Metric, size: Masses, totals: np.nda
 
 def from_row_sums(
     block: Block, metric: Metric, size: Masses, totals: np.ndarray, wants: list[Want]
-) -> dict[Want, Any]:
+) -> list[Any]:
     """What a block adds where its distance sums follow from sums of rows."""
     sums = row_distance_sums(block, metric, size, totals)
     return from_sums(block, sums, metric, size, wants)

@@ -73,7 +73,8 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
     if late:
         tables = any(w.name in (*TABLES, "balls") for w in late)
         sums = yield Pass(second_pass, (known, late), clusters if tables else 0)
-        found.update({w: _finished(w, sums[w], known, size) for w in late})
+        for w, added in zip(late, sums, strict=True):
+            found[w] = _finished(w, added, known, size)
         if known.spreads:
             warn_of_empty(found)
     return found
@@ -107,18 +108,18 @@ def first_pass(task: Any, names: set[str]) -> Steps:
     return Known(clusters, spreads, apart), size, scatter
 
 
-def second_pass(block: Block, known: Known, wants: list[Want]) -> dict[Want, list[Any]]:
+def second_pass(block: Block, known: Known, wants: list[Want]) -> list[list[Any]]:
     """What a block adds to each statistic, with the centres of all rows known."""
-    found: dict[Want, list[Any]] = {w: [] for w in wants}
+    found: list[list[Any]] = [[] for _ in wants]
     for m, view in enumerate(_views(block, known, wants)):
-        for w in wants:
+        for w, added in zip(wants, found, strict=True):
             if w.name == "balls":
-                found[w].append(ball_counts(view, known.spreads[m], w))
+                added.append(ball_counts(view, known.spreads[m], w))
             elif w.name == "noise":
                 noise = np.where(block.codes[m] < 0, 0, -1)  # as one cluster about the mean
-                found[w].append(noise_scatter(View(block, noise, known.clusters[m].mean[None])))
+                added.append(noise_scatter(View(block, noise, known.clusters[m].mean[None])))
             else:
-                found[w].append(host(TOTALS[w.name](view, w)))
+                added.append(host(TOTALS[w.name](view, w)))
     return found
 
 
