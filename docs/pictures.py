@@ -1,4 +1,4 @@
-"""Make the pictures of the page: the five verdicts, every figure of the demo, 300 runs."""
+"""Make the pictures of the page: the six verdicts, every figure of the demo, 300 runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wellsep.cli.main import main as main_of_shell
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 
-from verdict_cases import five  # noqa: E402
+from verdict_cases import six  # noqa: E402
 
 # Width of the window → height of the picture, from the top of the page.
 SIZES = {1440: 900, 390: 844}
@@ -174,8 +174,8 @@ def main() -> None:
         browser = driver.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
-        for kind, runs in five().items():
-            judgement = ws.judge(runs, n_draws=100)
+        for kind, (runs, options) in six().items():
+            judgement = ws.judge(runs, n_draws=100, **options)
             if judgement.verdict.kind != kind:
                 sys.exit(f"The runs for {kind!r} are called {judgement.verdict.kind!r} now.")
             name = kind.replace(" ", "-")

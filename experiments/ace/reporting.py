@@ -32,7 +32,7 @@ from experiments.ace_variants.beating import (
     within_reach,
 )
 from experiments.bookkeeping import replace_between, say
-from experiments.votes import open_tables, verdict_tables
+from experiments.votes import open_tables
 from experiments.votes import tables as voting_tables
 
 FURTHER = ("cpu", "simulation")
@@ -148,7 +148,6 @@ def blocks(place: Path) -> dict[str, str]:
         "families": families(rows),
         **voting_tables.blocks(votes),
         **open_tables.blocks(votes),
-        **verdict_tables.blocks(votes),
     }
     for task in ("tuning", "clusters"):
         found[f"{task}-nmi"] = averages(numbers, task, "nmi", (*MAIN, *OTHERS, "cfq"))

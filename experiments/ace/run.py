@@ -77,7 +77,7 @@ def pages(place: Path, out: Path) -> None:
         )
         answer = ws.ace(one.scores, index=one.labels["silhouette"])
         labels = {name: runs.partitions[name] for name in one.scores.partitions}
-        vote = ws.consensus(labels, first_judge=answer.scores)
+        vote = ws.consensus(labels, index=answer.baselines["mean_all"])
         judged = Judgement(one.scores, {"ace": {answer.index: answer}, "consensus": {"ari": vote}})
         ws.render_report(judged, out / f"{one.name}.html", runs=runs, truth=truth, title=title)
         say(f"page {one.name}.html")

@@ -34,7 +34,7 @@ def rows_of(one: Experiment) -> Iterator[dict[str, Any]]:
         code[row >= 0] = np.unique(row[row >= 0], return_inverse=True)[1]
     some = codes[codes.max(axis=1) >= 1]
     judged = ws.judge(ws.Runs.from_parts(None, {f"run {m}": c for m, c in enumerate(some)}))
-    chance = judged.confidence.probability_best
+    chance = judged.confidence.first_in
     order = judged.answer.first_of_each.tolist()
     chosen = [order[0], *(m for m in order[1:] if chance[m] > 0)]
     best = some[chosen[0]]

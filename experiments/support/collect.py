@@ -29,7 +29,6 @@ from experiments.ace.archive import Entry, names
 from wellsep.compute.statistics import contingency
 from wellsep.evaluate import ranks as ranking
 from wellsep.evaluate.clusters import support
-from wellsep.evaluate.vote import answer as votes
 
 HERE = Path(__file__).parent
 TABLE = HERE / "clusters.csv.gz"
@@ -154,7 +153,7 @@ def distinct(one: Experiment) -> Distinct:
         codes,
         clusters[some][first],
         vote.agreement,
-        votes.vote_weights(None, vote.agreement, 1e-9),
+        1 / (vote.agreement >= 0.9).sum(axis=1),
         vote.scores[first],
         None if one.score is None else one.score[some][first],
         None if one.method is None else one.method[some][first],

@@ -27,7 +27,6 @@ from experiments.support.calibrate import BANDS, SHIPPED, bands, brier, reliabil
 from experiments.support.collect import BEST, CLASS, HERE, LEAST
 from wellsep.compute.statistics import contingency
 from wellsep.evaluate.clusters import agreed, support
-from wellsep.evaluate.vote import answer as votes
 
 RESULT = "confirmed.csv"
 NEAR = 0.15  # how far a band may lie from what the map says
@@ -48,14 +47,14 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
     pairs = dict(zip(names, made_in, strict=True))
     runs = ws.Runs.from_parts(spaces, dict(zip(names, labels, strict=True)), pairs=pairs)
     judged = ws.judge(runs, details=False)
-    answer, chance = judged.answer, judged.confidence.probability_best
+    answer, chance = judged.answer, judged.confidence.first_in
     order = [m for m in answer.first_of_each.tolist() if labels[m].max() >= 1]
     codes = np.full((len(order), labels.shape[1]), -1)
     for row, code in zip(labels[order], codes, strict=True):
         code[row >= 0] = np.unique(row[row >= 0], return_inverse=True)[1]
     rank = answer.rank[order]
     own = judged.vote.classes.of[order]
-    weights = votes.vote_weights(None, judged.vote.agreement[np.ix_(own, own)], 1e-9)
+    weights = 1 / (judged.vote.agreement[np.ix_(own, own)] >= 0.9).sum(axis=1)
     supports = support.cluster_support(codes, rank, weights)
     first = [0, *(m for m in range(1, len(order)) if chance[order[m]] > 0)]
     labels_of_best = tuple(map(str, range(codes[0].max() + 1)))

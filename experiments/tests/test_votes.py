@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import pytest
 import wellsep as ws
 from experiments.ace.archive import Entry, names
 from experiments.bookkeeping import ROOT, read
-from experiments.votes import open_study, open_tables, open_verdicts, verdict_tables
+from experiments.votes import open_study, open_tables
 from experiments.votes import study as voting_study
 from experiments.votes import tables as voting_tables
 from experiments.votes.open_runs import ARCHIVE as OPEN
@@ -215,25 +214,6 @@ def test_votes_on_older_experiments_follow_from_what_is_kept_of_them(name):
         )
 
 
-@pytest.mark.parametrize("name", ["cpu-drawn-wine", "cpu-tuning-iris"])
-def test_verdicts_follow_from_what_is_kept_of_the_experiments(name):
-    stored = {row["experiment"]: row for row in read(verdict_tables.TABLE)}[name]
-    found = open_verdicts.judgement_of(open_study.judged(Entry(OPEN, name)))
-    fresh = open_verdicts.row_of(stored["group"], name, found)
-    assert fresh["first_in"] == pytest.approx(stored["first_in"], abs=2e-6)
-    assert {k: fresh[k] for k in ("judge", "runs", "verdict")} == {
-        k: stored[k] for k in ("judge", "runs", "verdict")
-    }
-
-
-def test_no_verdict_covers_two_thirds_of_the_experiments():
-    rows = [row for row in read(verdict_tables.TABLE) if row["group"] != "nothing to find"]
-    seen = Counter(row["verdict"] for row in rows)
-    assert len(rows) >= 119
-    assert max(seen.values()) < 2 / 3 * len(rows)
-    assert seen["nothing to cluster"] == 0  # all of them are real sets
-
-
 def test_labels_of_the_kmeans_runs_are_kept():
     for archive in ("cpu_scores.zip", "fresh_scores.zip"):
         for name in names(VARIANTS / archive):
@@ -311,7 +291,7 @@ def test_kmeans_on_a_cloud_has_the_silhouette_of_nothing():
 
 @pytest.fixture(scope="module")
 def blocks():
-    return voting_tables.blocks(VOTES) | open_tables.blocks(VOTES) | verdict_tables.blocks(VOTES)
+    return voting_tables.blocks(VOTES) | open_tables.blocks(VOTES)
 
 
 def test_the_report_holds_every_table_of_the_votes(blocks):

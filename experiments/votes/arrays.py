@@ -125,8 +125,8 @@ def reference(folder: Path) -> Iterator[Experiment]:
         yield Experiment(name, kind, unit, labels, space, scores.mean(axis=0), ace, ari)
 
 
-def large_deep(folder: Path) -> Iterator[Experiment]:
-    """Deep runs with their embeddings, scored here."""
+def deep_runs(folder: Path) -> Iterator[tuple[str, str, ws.Runs, np.ndarray]]:
+    """(experiment, unit, runs, ARI) of deep runs with their embeddings, by task."""
     rows = json.loads((folder / "deep_runs.json").read_text())
     arrays: dict[str, np.ndarray] = {}
     for path in sorted(folder.glob("deep_runs_*.npz")):
@@ -136,24 +136,25 @@ def large_deep(folder: Path) -> Iterator[Experiment]:
     for name in sorted({row["set"] for row in rows}):
         truth = arrays[f"truth/{name}"]
         classes = len(np.unique(truth))
-        for task in ("vary", "fixed"):
-            mine = [row for row in rows if row["set"] == name and row["task"] == task]
-            spaces = {str(i): arrays[f"{row['id']}/Z"].astype(float) for i, row in enumerate(mine)}
-            labels = {
-                str(i): arrays[f"{row['id']}/labels"].astype(int) for i, row in enumerate(mine)
-            }
-            runs = ws.Runs.from_parts(spaces, labels, pairs={i: i for i in labels})
-            scores = ws.score_runs(runs, details=False, n_jobs=1)
-            stacked = np.array(list(labels.values()))
-            ari = np.array([ws.ari_score(truth, row) for row in stacked])
-            asked = np.array([row["K"] for row in mine])
-            for kind, (low, high) in (DEEP if task == "vary" else {"fixed": (0, np.inf)}).items():
-                some = np.flatnonzero((asked >= low * classes) & (asked <= high * classes))
-                spaces_there = np.unique(scores.made_in[some])
-                part = Judged(
-                    stacked[some], subset(scores, spaces_there, some), {}, {"ari": ari[some]}
-                )
-                yield scored(f"large-{kind}-{name}", kind, name, part)
+        for kind, (low, high) in {**DEEP, "fixed": (0, np.inf)}.items():
+            task = "fixed" if kind == "fixed" else "vary"
+            mine = [
+                row for row in rows
+                if (row["set"], row["task"]) == (name, task) and low <= row["K"] / classes <= high
+            ]  # fmt: skip
+            spaces = {str(row["id"]): arrays[f"{row['id']}/Z"].astype(float) for row in mine}
+            labels = {str(row["id"]): arrays[f"{row['id']}/labels"].astype(int) for row in mine}
+            runs = ws.Runs.from_parts(spaces, labels, pairs={run: run for run in labels})
+            ari = np.array([ws.ari_score(truth, partition) for partition in labels.values()])
+            yield f"large-{kind}-{name}", UNITS.get(name, name), runs, ari
+
+
+def large_deep(folder: Path) -> Iterator[Experiment]:
+    """Deep runs with their embeddings, scored here."""
+    for name, unit, runs, ari in deep_runs(folder):
+        scores = ws.score_runs(runs, details=False, n_jobs=1)
+        labels = np.array([np.asarray(one) for one in runs.partitions.values()])
+        yield scored(name, name.split("-")[1], unit, Judged(labels, scores, {}, {"ari": ari}))
 
 
 def usable(arrays: dict[str, np.ndarray], run: Any) -> bool:

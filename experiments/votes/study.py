@@ -25,6 +25,7 @@ import wellsep as ws
 from experiments.ace.archive import Entry, names
 from experiments.ace.evaluating import TIE, picks, tied
 from experiments.votes import tables as voting_tables
+from experiments.votes.rules import ranked, vote
 from experiments.votes.scoring import ARCHIVE
 from experiments.votes.train import EMPTY
 from wellsep.spaces import holm
@@ -131,18 +132,18 @@ class Judged:
         class_of, first = self.plain.classes.of, self.plain.classes.first
         distinct = subset(self.scores, distinct_spaces(self.scores), first)
         by_ace = ws.ace(distinct)
-        ace, plain = by_ace.scores[class_of], self.plain.scores
-        seeded = ws.consensus(self.labels, first_judge=ace).scores
+        ace, plain = by_ace.scores[class_of], earlier_vote(self.plain)
+        seeded = earlier_vote(self.plain, ace)
         counts = self.counts
         means = {name: by_ace.baselines[f"mean_{name}"][class_of] for name in ("admitted", "all")}
         found = {
             "ACE": ace,
             "plain": plain,
             "seeded": seeded,
-            "self-seeded": ws.consensus(self.labels, first_judge=plain).scores,
-            "two rounds": ws.consensus(self.labels, first_judge=seeded).scores,
+            "self-seeded": earlier_vote(self.plain, plain),
+            "two rounds": earlier_vote(self.plain, seeded),
             "the rule": seeded if self.varies else ace,
-            "plain, NMI": ws.consensus(self.labels, agreement="nmi").scores,
+            "plain, NMI": earlier_vote(ws.consensus(self.labels, agreement="nmi")),
             "ACE, no dip test": ws.ace(distinct, dip=False).scores[class_of],
             "input": self.rivals["input"],
             "own space": self.own_space,
@@ -162,10 +163,19 @@ class Judged:
         return {
             "UMAP silhouette": self.rivals["plane"],
             "generalisation": self.rivals["learned"].mean(0),
-            "seeded above clouds": ws.consensus(self.labels, first_judge=above).scores,
+            "seeded above clouds": earlier_vote(self.plain, above),
             "RankMe": self.rivals["rankme"][own],
             "α-ReQ": -np.abs(self.rivals["alpha_req"][own] - 1),
         }
+
+
+def earlier_vote(agreed: Any, liked: np.ndarray | None = None) -> np.ndarray:
+    """(M,) scores of the vote of this study: weights are squared ranks by a first judge, or 1."""
+    classes = agreed.classes
+    weight = np.ones(len(classes))
+    if liked is not None:
+        weight = ranked(np.bincount(classes.of, liked) / classes.sizes) ** 2
+    return vote(np.asarray(agreed.agreement), weight)[classes.of]
 
 
 def subset(scores: ws.Scores, spaces: np.ndarray, runs: np.ndarray) -> ws.Scores:
@@ -274,13 +284,13 @@ def copied_rows(entry: Entry) -> list[dict[str, Any]]:
     found = []
     for share in SHUFFLED:
         labels = with_copies(some.labels, worst, share)
-        plain = ws.consensus(labels).scores
-        seeded = ws.consensus(labels, first_judge=given).scores
+        agreed = ws.consensus(labels)
+        plain, seeded = earlier_vote(agreed), earlier_vote(agreed, given)
         votes = {
             "plain": plain,
             "seeded": seeded,
-            "self-seeded": ws.consensus(labels, first_judge=plain).scores,
-            "two rounds": ws.consensus(labels, first_judge=seeded).scores,
+            "self-seeded": earlier_vote(agreed, plain),
+            "two rounds": earlier_vote(agreed, seeded),
         }
         for judge, scores in votes.items():
             best = picks(scores)

@@ -168,7 +168,7 @@ def test_the_answer_is_written_back(where, path, capsys):
         assert (code, err) == (0, f"wrote {path}\n")
         assert run(capsys, "rank", path, *words)[0] == 0  # a second answer replaces the first
         target = anndata.read_h5ad(path)
-    assert target.obs["wellsep_best"].tolist() == target.obs["leiden_pca_1"].tolist()
+    assert target.obs["wellsefirst_in"].tolist() == target.obs["leiden_pca_1"].tolist()
     entry = target.uns["wellsep"]
     assert (entry["best"], entry["judge"], entry["index"]) == ("leiden_pca_1", "ace", "silhouette")
     assert entry["ranking"]["partition"][0] == "leiden_pca_1"

@@ -80,7 +80,7 @@ def test_intervals_are_two_numbers_and_no_key_needs_quoting(files, capsys):
     for row in json.loads(out)["ranking"]:
         assert isinstance(row["rank_low"], int)
         assert isinstance(row["rank_high"], int)
-        assert 0 <= row["p_best"] <= 1
+        assert 0 <= row["first_in"] <= 1
         assert all(re.fullmatch(r"\w+", key) for key in row)
 
 
@@ -216,7 +216,14 @@ def test_help_and_glossary_explain_the_words_of_the_table(files, capsys):
     assert "wellsep explain --words" in line
     assert main(["explain", "--words"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    words = ("partition", "space", "own_space", "mean_admitted", "mean_all", "consensus", "p_best")
+    words = (
+        "partition",
+        "space",
+        "own_space",
+        "mean_all",
+        "consensus",
+        "first_in",
+    )
     for word in words:
         assert f"{word}: {WORDS[word]}" in shown
     page = (ROOT / "docs" / "guides" / "glossary.md").read_text(encoding="utf-8")
@@ -230,7 +237,7 @@ def test_the_page_explains_its_words_where_they_stand(files, capsys):
     text = ws.render_report(judgement, "page.html", runs=runs).read_text(encoding="utf-8")
     heads = dict(re.findall(r'<th scope="col"[^>]* title="([^"]+)">([^<]+)</th>', text))
     explained = {label.strip() for label in heads.values()}
-    assert {"run", "score", "own space", "mean", "consensus", "rival", "margin"} <= explained
+    assert {"run", "score", "own space", "consensus", "rival", "margin"} <= explained
     assert WORDS["borderline"] in text
     assert "Words used on this page" in text
 
@@ -279,7 +286,8 @@ def test_no_name_and_no_number_of_a_table_is_broken(files, capsys, monkeypatch, 
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", width)
     words = [*RANK[:2], "--draws", "4", "--cache", "none", "--truth", "y.npy"]
     _, out, _ = run(capsys, *words)
-    table = out[out.index("Ranking by") :].split("Not shown")[0].splitlines()
+    shown = re.split("Not shown|Embeddings", out[out.index("Ranking by") :])[0]
+    table = [line for line in shown.splitlines() if line.startswith((" ", "Ranking"))]
     names = (" 0% wrong ", " 30% wrong ", " 60% wrong ")
     assert all(sum(name in line for line in table) == 1 for name in names)
     head = next(line for line in table if "partition" in line).split()

@@ -71,7 +71,7 @@ def test_votes_move_the_answer():
     heavy = ws.consensus_partition(SIX, votes={"a": 1, "b": 5, "c": 1})
     assert same(heavy.labels, SIX["b"])
     assert heavy.weights.tolist() == pytest.approx([1 / 7, 5 / 7, 1 / 7])
-    vote = ws.consensus(SIX, first_judge=[1.0, 3.0, 2.0])
+    vote = ws.consensus(SIX)
     by_vote = ws.consensus_partition(SIX, votes=vote)
     np.testing.assert_allclose(by_vote.weights, vote.weights / vote.weights.sum())
 
@@ -293,7 +293,7 @@ def test_runs_that_hold_one_of_its_name_are_refused():
 
 def test_a_judgement_keeps_the_agreement_of_all_runs(tmp_path):
     plain = ws.judge(ws.Runs.from_parts(partitions=SIX), n_draws=0)
-    kept = plain.answers["plain_consensus"]["ari"]
-    again = ws.load(plain.save(tmp_path)).answers["plain_consensus"]["ari"]
+    kept = plain.answers["consensus"]["ari"]
+    again = ws.load(plain.save(tmp_path)).answers["consensus"]["ari"]
     np.testing.assert_array_equal(again.agreement, kept.agreement)
     assert again.matrix().shape == (3, 3)

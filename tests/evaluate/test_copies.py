@@ -61,9 +61,9 @@ def test_a_copy_of_a_partition_changes_no_other_score(which, copies, plain):
     more = [Run(f"copy {i}", labels=run.labels + 4, space=run.space) for i in range(copies)]
     found = judged(Runs([*runs, *more]))
     same_answer(found, plain)
-    chance = found.confidence.probability_best
+    chance = found.confidence.first_in
     assert len(set(chance[[found.ranking.names.index(which), -1]])) == 1
-    np.testing.assert_allclose(chance[:6], plain.confidence.probability_best)
+    np.testing.assert_allclose(chance[:6], plain.confidence.first_in)
     assert f"{6 + copies} partitions (6 different ones" in found.explain()
 
 
@@ -73,7 +73,7 @@ def test_a_copy_of_a_space_changes_nothing(copies, plain):
     more = [Run(f"copy {i}", embedding=runs[2].embedding.copy()) for i in range(copies)]
     found = judged(Runs([*runs, *more]))
     same_answer(found, plain)
-    np.testing.assert_allclose(found.confidence.probability_best, plain.confidence.probability_best)
+    np.testing.assert_allclose(found.confidence.first_in, plain.confidence.first_in)
     assert found.scores.copies == {f"copy {i}": "space 2" for i in range(copies)}
     assert "count once: 'copy 0' of 'space 2'" in found.explain()
 
@@ -189,5 +189,5 @@ def test_confidence_can_be_asked_for_anew_where_copies_left(plain):
     runs = Runs([*runs, *copies])
     found = judged(runs)
     again = rank_confidence(runs, found.scores, found.answer, n_draws=12)
-    np.testing.assert_allclose(again.probability_best, found.confidence.probability_best)
+    np.testing.assert_allclose(again.first_in, found.confidence.first_in)
     assert again.partitions == found.ranking.names

@@ -63,7 +63,7 @@ def test_every_distinct_embedding_is_ranked_once(found):
 
 def test_the_order_is_that_of_agreement_with_the_vote(judgement, found):
     scores = judgement.scores.oriented()
-    vote = judgement.votes["plain_consensus"]
+    vote = judgement.vote.agreed[judgement.vote.classes.of]
     expected = [spearmanr(row, vote).statistic for row in scores]
     np.testing.assert_allclose(found.agreement, expected, atol=1e-12)
     ordered = found.agreement[found.order]
@@ -75,7 +75,7 @@ def test_the_order_is_that_of_agreement_with_the_vote(judgement, found):
 def test_an_embedding_that_decides_alone_is_not_the_best_for_that():
     """Only the meaningless group passes the dip test; ACE follows it, the vote does not."""
     runs = made_runs()
-    found = ws.judge(runs, n_draws=0)
+    found = ws.judge(runs, judge="ace", n_draws=0)
     p = np.where(np.array(found.scores.spaces) == "spurious", 0.0, 1.0)
     scores = replace(found.scores, dip=Dip(p, p, ("",) * len(p)))
     answer = ws.ace(scores)
@@ -114,7 +114,7 @@ def test_an_undefined_dip_test_is_said_and_admits():
 
 
 def test_the_votes_for_the_runs_made_in_an_embedding_are_averaged(judgement, found):
-    vote = judgement.votes["plain_consensus"]
+    vote = judgement.vote.agreed[judgement.vote.classes.of]
     names = list(judgement.scores.partitions)
     both = of(found, "good 1")
     assert both["own_runs"] == 2  # its own and that of its copy

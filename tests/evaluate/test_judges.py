@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import cluster, datasets, decomposition
 
 import wellsep as ws
 from wellsep.evaluate import NothingToRank
-from wellsep.evaluate.vote.answer import k_varies
 from wellsep.records import AceResult, Consensus, Judgement
 from wellsep.runs import Runs
 
@@ -37,9 +37,13 @@ def varied(runs):
     return Runs.from_parts(dict(runs.spaces), labels | more)
 
 
+def mean_silhouettes(judgement):
+    return judgement.scores.values["silhouette"].mean(axis=0)
+
+
 def test_a_vote_decides_where_it_is_asked_for(runs, tmp_path):
     judgement = ws.judge(runs, judge="consensus", n_draws=6)
-    expected = ws.consensus(runs, first_judge=judgement.by_ace.scores)
+    expected = ws.consensus(runs, index=mean_silhouettes(judgement))
     np.testing.assert_allclose(judgement.ranking.score, expected.scores)
     assert judgement.ranking.winners == expected.winners
     assert judgement.ranking.judge == judgement.judge == "consensus"
@@ -50,67 +54,116 @@ def test_a_vote_decides_where_it_is_asked_for(runs, tmp_path):
     assert "consensus" not in judgement.ranking.baselines
     told = judgement.explain()
     assert "ACE picks" in told
-    assert "decides, as asked." in told
-    assert "How sure: Over 6 half-samples" in told
+    assert "Runs with about as many clusters and the silhouette decide, as asked." in told
+    assert "How stable: Over 6 half-samples" in told
     again = Judgement.load(judgement.save(tmp_path / "saved"))
     assert again.ranking.columns() == judgement.ranking.columns()
     assert again.verdict.explain() == judgement.verdict.explain()
     assert again.to_dict().keys() == judgement.to_dict().keys()
 
 
-def test_ace_decides_where_k_hardly_varies_and_the_votes_stand_beside_it(runs):
-    judgement = ws.judge(runs, n_draws=0)
-    assert judgement.judge == judgement.ranking.judge == "ace"
-    by_ace = judgement.answers["ace"]["silhouette"]
-    assert judgement.ranking.score.tolist() == by_ace.scores.tolist()
-    baselines = judgement.ranking.baselines
-    plain = {m: ws.consensus(runs, agreement=m).scores for m in ("ari", "nmi")}
-    assert baselines["plain_consensus"].tolist() == plain["ari"].tolist()
-    assert baselines["plain_consensus_nmi"].tolist() == plain["nmi"].tolist()
-    weighed = ws.consensus(runs, first_judge=by_ace.scores).scores
-    np.testing.assert_allclose(baselines["consensus"], weighed)
-    assert {"rank_consensus", "rank_plain_consensus"} <= judgement.ranking.columns().keys()
-    assert "ACE decides, because the number of clusters hardly varies" in judgement.explain()
+def test_the_vote_decides_whether_k_varies_or_not_and_ace_where_it_is_asked_for(runs, varied):
+    for some in (runs, varied):
+        judgement = ws.judge(some, n_draws=0)
+        assert judgement.judge == judgement.ranking.judge == "consensus"
+        expected = ws.consensus(some, index=mean_silhouettes(judgement))
+        np.testing.assert_allclose(judgement.ranking.score, expected.scores)
+        said = "Runs with about as many clusters and the silhouette decide."
+        assert judgement.explain().count(said) == 1
+        asked = ws.judge(some, judge="ace", n_draws=0)
+        assert asked.judge == "ace"
+        assert asked.answer.scores.tolist() == judgement.by_ace.scores.tolist()
+        assert asked.explain().count("ACE decides, as asked.") == 1
 
 
-def test_the_vote_decides_where_k_varies_and_ace_where_it_is_asked_for(varied):
-    judgement = ws.judge(varied, n_draws=0)
-    assert judgement.judge == "consensus"
-    expected = ws.consensus(varied, first_judge=judgement.by_ace.scores)
-    np.testing.assert_allclose(judgement.ranking.score, expected.scores)
-    assert "decides, because the number of clusters varies (2 to 12)." in judgement.explain()
-    asked = ws.judge(varied, judge="ace", n_draws=0)
-    assert asked.judge == "ace"
-    assert asked.answer.scores.tolist() == judgement.by_ace.scores.tolist()
-    assert asked.explain().count("ACE decides, as asked.") == 1
+def test_at_most_two_baselines_stand_beside_the_other_judge(runs):
+    X = runs.spaces["a"]
+    by_vote = ws.judge(runs, n_draws=0, X=X).ranking
+    assert by_vote.shown_baselines == ("ace", "input", "mean_all")
+    by_ace = ws.judge(runs, judge="ace", n_draws=0).ranking
+    assert by_ace.shown_baselines == ("consensus", "mean_all")
+    assert {"mean_admitted", "mean_all", "input", "ace"} <= set(by_vote.baselines)
+    assert [c for c in by_vote.columns() if c.startswith("rank_")] == [
+        "rank_ace", "rank_input", "rank_mean_all",
+    ]  # fmt: skip
 
 
 def test_every_index_has_its_own_vote(varied):
     judgement = ws.judge(varied, ["davies_bouldin", "silhouette"], n_draws=0)
-    assert list(judgement.answers["consensus"]) == ["davies_bouldin", "silhouette"]
-    for index, vote in judgement.answers["consensus"].items():
-        ace = judgement.answers["ace"][index]
-        assert vote.first_scores.tolist() == ace.scores.tolist()
-    assert judgement.answer is judgement.answers["consensus"]["davies_bouldin"]
+    votes = judgement.answers["consensus"]
+    assert list(votes) == ["davies_bouldin", "silhouette"]
+    np.testing.assert_allclose(votes["silhouette"].index_scores, mean_silhouettes(judgement))
+    assert votes["silhouette"].bounded and not votes["davies_bouldin"].bounded
+    smallest = judgement.scores.values["davies_bouldin"].mean(axis=0).argmin()
+    assert votes["davies_bouldin"].index_scores[smallest] == 0.5  # half the rank of the best
+    assert judgement.answer is votes["davies_bouldin"]
+
+
+def blobs(centers, ks, dims, seed):
+    """k-means over K on blobs, in their coordinates or in principal components of them."""
+    X, _ = datasets.make_blobs(300, 4, centers=centers, random_state=seed)
+    spaces = {"X": X} if dims is None else {
+        f"PCA {d}": decomposition.PCA(d, random_state=0).fit_transform(X) for d in dims
+    }  # fmt: skip
+    return [
+        (f"{name} K={k}", Z, cluster.KMeans(k, n_init=10, random_state=0).fit_predict(Z))
+        for name, Z in spaces.items()
+        for k in ks
+    ]
 
 
 @pytest.mark.parametrize(
-    ("ks", "varies"),
+    ("centers", "ks", "dims", "right"),
     [
-        ([5, 10, 20], True),
-        ([10] * 10, False),
-        ([10] * 30 + [3, 30], False),  # two runs lost or gained clusters
-        ([5, 10] * 5, False),  # two different K only
-        ([1, 1, 1, 4, 4, 4], False),  # one cluster is no clustering
-        ([10, 12, 15, 15], False),
-        ([10, 12, 16, 16], True),  # 16 against 10.6
+        (3, (2, 3, 4), (2, 3), 4),
+        (3, (2, 3, 4, 5, 6), (2, 3), 4),
+        (5, (2, 4, 5, 6, 8), (2, 3), 4),
+        (10, (6, 10, 14), (2, 3), 4),
+        (3, (2, 3, 4), None, 3),
+        (3, range(2, 11), None, 3),
+        (5, range(2, 11), None, 2),
     ],
 )
-def test_k_varies_where_three_differ_and_the_quantiles_lie_apart(ks, varies):
-    assert k_varies(np.array(ks)) is varies
+def test_on_blobs_the_default_finds_k_at_least_as_often_as_the_silhouette(centers, ks, dims, right):
+    found = by_silhouette = 0
+    for seed in range(4):
+        judgement = ws.judge(blobs(centers, ks, dims, seed), n_draws=0, details=False)
+        clusters = judgement.ranking.n_clusters
+        best = judgement.ranking.names.index(judgement.ranking.best)
+        found += int(clusters[best] == centers)
+        by_silhouette += int(clusters[mean_silhouettes(judgement).argmax()] == centers)
+    assert found >= by_silhouette
+    assert found >= right
 
 
-def test_labels_alone_are_ranked_by_the_plain_consensus(varied, tmp_path):
+@pytest.mark.parametrize(
+    ("ks", "why"),
+    [
+        ((2, 3, 4), "only 3 clusterings differ"),
+        ((2, 3, 4, 5, 6), "all runs come from one embedding"),
+    ],
+)
+def test_the_index_decides_in_one_embedding_and_the_verdict_says_why(ks, why):
+    judgement = ws.judge(blobs(3, ks, None, 0), n_draws=10, details=False)
+    assert judgement.judge == judgement.ranking.judge == "index"
+    np.testing.assert_array_equal(judgement.ranking.score, mean_silhouettes(judgement))
+    headline = judgement.verdict.headline
+    assert headline.startswith(f"'X K=3' (K = 3) is ranked first of {len(ks)} runs. The silhouette")
+    assert why in headline and why in judgement.explain()
+    assert "half-samples" not in judgement.verdict.explain()
+    asked = ws.judge(blobs(3, ks, None, 0), judge="consensus", n_draws=0, details=False)
+    assert asked.judge == "consensus"
+
+
+def test_fewer_than_five_labels_alone_get_no_word_on_how_stable_the_order_is():
+    labels = {name: one for name, _, one in blobs(3, (2, 3, 4), None, 0)}
+    judgement = ws.judge(Runs.from_parts(None, labels), n_draws=10)
+    assert judgement.judge == "consensus"
+    assert judgement.ranking.score.tolist() == ws.consensus(labels).scores.tolist()
+    assert "half-samples" not in judgement.verdict.explain()
+
+
+def test_labels_alone_are_ranked_by_agreement(varied, tmp_path):
     alone = Runs.from_parts(None, dict(varied.partitions))
     judgement = ws.judge(alone, n_draws=6)
     plain = ws.consensus(alone)
@@ -141,7 +194,7 @@ def test_a_table_of_label_columns_is_ranked(varied, tmp_path, capsys):
     (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n")
     assert main(["rank", str(tmp_path / "labels.csv"), "--draws", "4", "--cache", "none"]) == 0
     shown = capsys.readouterr().out
-    assert "Ranking by consensus" in shown
+    assert "Ranking by agreement" in shown
     assert "labels only" in shown
 
 
@@ -159,7 +212,7 @@ def test_labels_alone_that_leave_nothing_to_compare_get_a_sentence(labels, said)
 
 
 def test_certainty_is_that_of_the_vote(runs):
-    by_ace = ws.judge(runs, n_draws=10).confidence
+    by_ace = ws.judge(runs, judge="ace", n_draws=10).confidence
     by_vote = ws.judge(runs, judge="consensus", n_draws=10).confidence
     assert by_ace.ranks.shape == by_vote.ranks.shape
     assert by_ace.ranks.tolist() != by_vote.ranks.tolist()
@@ -175,9 +228,9 @@ def test_page_and_truth_name_the_judge(runs, tmp_path):
     found = ws.agreement(judgement.ranking, runs, truth)
     names = found.columns()["ranking"]
     assert names[0] == "consensus"
-    assert {"ace", "plain_consensus", "plain_consensus_nmi", "more_clusters"} <= set(names)
+    assert {"ace", "mean_all", "more_clusters"} <= set(names)
     page = ws.render_report(judgement, tmp_path / "r.html", runs=runs, truth=truth)
-    assert "6 runs ranked by consensus, weighed by ACE" in page.read_text(encoding="utf-8")
+    assert "6 runs ranked by agreement and silhouette" in page.read_text(encoding="utf-8")
 
 
 def test_rules_on_the_number_of_clusters_stand_beside_the_truth_alone(runs):
@@ -204,6 +257,6 @@ def test_the_terminal_takes_the_judge(runs, tmp_path, capsys):
         "none",
     ]
     assert main(args) == 0
-    assert "Ranking by consensus" in capsys.readouterr().out
+    assert "Ranking by agreement and silhouette" in capsys.readouterr().out
     assert main([*args[:2], "--judge", "nobody"]) == 2
     assert "judge must be one of" in capsys.readouterr().err

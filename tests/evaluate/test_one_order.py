@@ -92,7 +92,7 @@ def test_a_judgement_has_one_order_everywhere(seed, judge):
     assert len(set(ranking.classes.of[ranking.rank == 1])) > 1  # different runs tie
     in_one_order(ranking, ranking.names, ranking.rank, "partition")
     in_one_order(embeddings, embeddings.embeddings, embeddings.rank, "embedding")
-    for vote in judgement.answers["plain_consensus"].values():
+    for vote in judgement.answers["consensus"].values():
         in_one_order(vote, vote.partitions, vote.rank, "partition")
     said = judgement.to_dict()
     assert said["best"][0] == said["ranking"][0]["partition"] == ranking.best

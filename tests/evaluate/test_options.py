@@ -49,7 +49,7 @@ def names_of(kind):
         (ws.judge, Options, {"runs"}),
         (ws.score_runs, ScoreOptions, {"runs"}),
         (rank_confidence, Calling, {"runs", "scores", "result", "n_draws"}),
-        (ws.consensus, VoteOptions, {"runs", "first_judge", "device", "n_jobs"}),
+        (ws.consensus, VoteOptions, {"runs", "index", "device", "n_jobs"}),
         (ws.ace, Ace, {"scores", "index", "dip"}),
     ],
 )
@@ -121,7 +121,7 @@ def test_the_switches_of_ace_may_come_as_a_mapping():
     options = {"n_draws": 0, "dip": False, "details": False}
     record = ws.judge(made(), ace=Ace(links="hits", alpha=None), **options)
     mapping = ws.judge(made(), ace={"links": "hits", "alpha": None}, **options)
-    assert record.answer.options == mapping.answer.options == Ace(links="hits", alpha=None)
+    assert record.by_ace.options == mapping.by_ace.options == Ace(links="hits", alpha=None)
     assert record.call == mapping.call
     assert "ace={'alpha': None, 'links': 'hits'}" in record.call
     with pytest.raises(ValueError, match="ace must be one of 'dip_alpha', .*, got 'link'"):
@@ -197,6 +197,6 @@ def test_scores_keep_what_they_depend_on_and_nothing_of_how_they_were_made(tmp_p
 
 
 def test_the_answer_keeps_its_options(tmp_path):
-    answer = ws.judge(made(), n_draws=0, dip=False, ace=Ace(links="hits", alpha=None)).answer
+    answer = ws.judge(made(), n_draws=0, dip=False, ace=Ace(links="hits", alpha=None)).by_ace
     assert (answer.options, answer.dip) == (Ace(links="hits", alpha=None), False)
     assert AceResult.load(answer.save(tmp_path)).options == answer.options

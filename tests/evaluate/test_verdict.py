@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
-from verdict_cases import cloud, crowd, equals, five, noisy, square
+from verdict_cases import camps, cloud, crowd, equals, noisy, six, square
 
 import wellsep as ws
 from wellsep.cli.main import main
 from wellsep.evaluate.structure import Structure, cloud_silhouettes
-from wellsep.evaluate.words.verdict import KINDS
+from wellsep.evaluate.words.verdict import KINDS, worth_of, worth_table
 from wellsep.records import Judgement
 from wellsep.runs import Runs
 
@@ -29,21 +29,28 @@ def judged(runs, **options):
 
 
 @pytest.mark.parametrize(
-    ("runs", "kind"),
+    ("runs", "judge", "kind"),
     [
-        (cloud(0), "nothing to cluster"),
-        (cloud(2.5), "nothing to cluster"),
-        (cloud(3), "practically tied"),  # a gain of .07: not nothing
-        (crowd(0.20), "judges disagree"),
-        (crowd(0.15), "stands alone"),  # the judges' picks have an ARI of .6
-        (crowd(0.10), "clear"),  # support .79
-        (square(1.00), "practically tied"),
-        (square(1.02), "clear"),  # first in 85 % of the draws
+        (cloud(0), "auto", "nothing to cluster"),
+        (cloud(2.5), "auto", "nothing to cluster"),
+        (cloud(3), "auto", "practically tied"),  # a gain of .07: not nothing
+        (camps(), "auto", "two camps"),
+        (camps(batch=2), "auto", "clear"),  # two runs are no camp
+        (camps(shared=0.6), "auto", "clear"),  # the camps have something in common
+        (crowd(0.25), "auto", "judges disagree"),
+        (crowd(0.20), "auto", "clear"),  # the judges' picks have an ARI of .504
+        (crowd(0.15), "ace", "stands alone"),
+        (crowd(0.10), "ace", "clear"),  # support .77
+        (square(1.00), "ace", "practically tied"),
+        (square(1.02), "ace", "clear"),  # first in 85 % of the draws
     ],
-    ids=["noise", "faint", "two", "disagree", "alone", "supported", "square", "rectangle"],
-)
-def test_each_verdict_has_a_case_and_one_that_just_is_none(runs, kind):
-    found = judged(runs).verdict
+    ids=[
+        "noise", "faint", "two", "camps", "few", "shared", "disagree", "agree", "alone",
+        "supported", "square", "rectangle",
+    ],
+)  # fmt: skip
+def test_each_verdict_has_a_case_and_one_that_just_is_none(runs, judge, kind):
+    found = judged(runs, judge=judge).verdict
     assert found.kind == kind
     assert found.kind in KINDS
     assert found.headline.endswith(".")
@@ -51,7 +58,8 @@ def test_each_verdict_has_a_case_and_one_that_just_is_none(runs, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_pictures_of_the_guide_show_the_verdict_they_are_named_after(kind):
-    assert judged(five()[kind]).verdict.kind == kind
+    runs, options = six()[kind]
+    assert judged(runs, **options).verdict.kind == kind
     for width in (1440, 390):
         name = f"verdict-{kind.replace(' ', '-')}-{width}.png"
         assert (DOCS / "_static" / name).stat().st_size > 10_000
@@ -69,7 +77,7 @@ def test_noise_is_said_to_be_nothing_before_any_winner_is_named():
 
 
 def test_little_structure_is_a_remark_and_much_is_none():
-    judgement = judged(crowd(0.10))
+    judgement = judged(crowd(0.10), judge="ace")
     said = "little clearer than those that k-means finds"
     for gain, remarked in ((0.05, True), (0.119, True), (0.12, False), (0.3, False)):
         made = replace(judgement, structure=replace(judgement.structure, gain=gain))
@@ -80,7 +88,7 @@ def test_little_structure_is_a_remark_and_much_is_none():
 
 
 def test_the_dip_test_is_a_remark_and_never_a_headline():
-    judgement = judged(crowd(0.10))
+    judgement = judged(crowd(0.10), judge="ace")
     ace = judgement.by_ace
     quiet = replace(ace, screen=replace(ace.screen, none_passed=True))
     made = replace(judgement, answers={**judgement.answers, "ace": {ace.index: quiet}})
@@ -88,15 +96,15 @@ def test_the_dip_test_is_a_remark_and_never_a_headline():
     assert "No embedding passes the dip test for more than one mode." in made.verdict.second
 
 
-def test_runs_that_are_one_partition_are_one_certain_answer():
+def test_runs_that_are_one_partition_are_one_answer():
     found = judged(equals()).verdict
     assert found.kind == "clear"
     assert found.headline == (
-        "'same 0' is the best of 20 runs. Certain: 'same 0' comes first in 100% of 20 draws. "
-        "15 runs found it."
+        "'same 0' (K = 3) is ranked first of 20 runs. It comes first in 19 of 20 half-samples. "
+        "15 runs found it. Tried: 3 clusters."
     )
     assert found.facts["found_by"] == 15
-    assert found.facts["first_in"] == 1
+    assert found.facts["first_in"] == 0.95
 
 
 def nearly_equal(seed, n=120):
@@ -118,11 +126,13 @@ def nearly_equal(seed, n=120):
 def test_the_share_and_the_count_of_a_verdict_are_those_of_the_rows_it_names(seed, judge):
     judgement = judged(nearly_equal(seed), judge=judge, random_state=seed)
     ranking, verdict = judgement.ranking, judgement.verdict
-    rows = dict(zip(ranking.columns()["partition"], ranking.columns()["p_best"], strict=True))
+    rows = dict(zip(ranking.columns()["partition"], ranking.columns()["first_in"], strict=True))
     said = " ".join(verdict.sentences())
-    alone = re.findall(r"('[^']+') (?:comes )?first in (\d+)% of", said)
-    for name, share in alone:
-        assert f"{rows[name.strip(chr(39))]:.0%}" == f"{share}%"
+    told = " ".join((verdict.headline, *verdict.second))
+    for name, times in re.findall(r"'([^']+)'[^.]*(?:\. It)? comes first in (\d+) of 20", told):
+        assert round(rows[name] * DRAWS) == int(times)
+    for name, times in re.findall(r"'([^']+)' does more often, in (\d+)\.", told):
+        assert round(rows[name] * DRAWS) == int(times) > round(rows[ranking.best] * DRAWS)
     best = ranking.names.index(ranking.best)
     n_equal = int((ranking.classes.of == ranking.classes.of[best]).sum())
     assert verdict.facts["found_by"] == n_equal
@@ -174,13 +184,13 @@ def test_a_tie_says_how_many_runs_found_the_first():
     runs = square(1)
     labels = dict(runs.partitions)
     labels |= {f"left or right, again {i}": 1 - labels["left or right"] for i in range(14)}
-    said = judged(Runs.from_parts(dict(runs.spaces), labels)).verdict
+    said = judged(Runs.from_parts(dict(runs.spaces), labels), judge="ace").verdict
     assert said.kind == "practically tied"
     assert "'left or right' (found by 15 runs) and 'up or down'" in said.headline
     assert "runs found it" not in " ".join(said.second)
 
 
-def test_a_copy_changes_neither_verdict_nor_certainty():
+def test_a_copy_changes_neither_verdict_nor_shares():
     one, many = judged(equals(1)), judged(equals(15))
     assert one.verdict.kind == many.verdict.kind
     assert one.verdict.second == many.verdict.second
@@ -265,22 +275,57 @@ def test_few_runs_one_space_and_noise_stand_in_the_second_line():
 
 
 def test_a_rank_outside_its_interval_gets_a_word():
-    judgement = judged(crowd(0.10))
+    judgement = judged(crowd(0.10), judge="ace")
     sure = judgement.confidence
     low = np.maximum(sure.interval, [[2, 3]])
     made = replace(judgement, confidence=replace(sure, interval=low))
-    assert "'own' has rank 1, but ranks 2 to 3 in 90% of the draws." in made.verdict.second
+    assert "'own' has rank 1, but ranks 2 to 3 in 90% of the half-samples." in made.verdict.second
     assert "lies outside the interval of their ranks" in made.explain()
     assert "'own' lies outside" not in judgement.explain()
     assert "has rank 1, but" not in judgement.explain()
 
 
 @pytest.mark.parametrize("moved", [0.15, 0.20])
-def test_nothing_is_called_certain_that_other_judges_or_runs_do_not_share(moved):
-    found = judged(crowd(moved)).verdict
-    assert found.kind in ("stands alone", "judges disagree")
-    assert "ACE puts 'own' first in 100% of 20 draws." in found.second
-    assert "Certain" not in str(found)
+def test_nothing_is_called_certain_or_probable(moved):
+    for judge in ("ace", "consensus"):
+        said = judged(crowd(moved), judge=judge).explain().lower()
+        assert not re.search(r"\bcertain\b|\bprobabl|\bp_best\b", said)
+
+
+def test_where_every_judge_beside_it_picks_another_run_the_headline_says_so():
+    found = judged(crowd(0.10)).verdict
+    assert "Every judge and baseline beside it picks another run." in found.headline
+    assert "Every judge" not in judged(equals()).verdict.headline
+
+
+def test_the_share_of_k_stands_beside_that_of_the_run():
+    judgement = judged(cloud(4))
+    facts = judgement.verdict.facts
+    assert sum(facts["first_in_by_k"].values()) == pytest.approx(1)
+    k = int(judgement.ranking.n_clusters[judgement.ranking.order[0]])
+    assert f"K = {k} in {round(facts['first_in_by_k'][k] * DRAWS)}" in judgement.verdict.explain()
+
+
+def test_what_a_share_is_worth_is_read_from_the_shipped_table():
+    judgement = judged(equals())
+    share = judgement.verdict.facts["first_in"]
+    row = worth_of(share)
+    assert row.low <= share and row in worth_table()
+    assert row.sentence() in judgement.verdict.second
+    assert f"In {row.trials} trials with known classes" in row.sentence()
+    lows = [one.low for one in worth_table()]
+    assert lows == sorted(lows, reverse=True) and lows[-1] == 0
+    assert all(one.trials >= 10 for one in worth_table())
+    assert judged(equals(), judge="ace").verdict.facts["worth"] is None  # measured for the vote
+
+
+def test_two_camps_are_named_with_their_best_runs_and_what_tells_them_apart():
+    found = judged(camps()).verdict
+    assert "two camps that have little in common (8 and 5 runs" in found.headline
+    best, other = re.search(r"Best of each: '([^']+)' and '([^']+)'", found.headline).groups()
+    assert best.startswith("kind") and other.startswith("batch")
+    assert "They differ in embedding: kind 0, kind 1, kind 2" in found.headline
+    assert {name.split()[0] for name in found.facts["camps"]["second"]} == {"batch"}
 
 
 def test_embeddings_that_contradict_each_other_are_not_said_to_agree():
@@ -288,11 +333,10 @@ def test_embeddings_that_contradict_each_other_are_not_said_to_agree():
     sides = {"x": np.arange(240) % 2, "y": np.arange(240) % 4 // 2}
     spaces = {s: rng.normal(size=(240, 2)) + 5 * np.outer(v, [1, 0]) for s, v in sides.items()}
     labels = {f"{s} {i}": noisy(v, i / 10, rng) for s, v in sides.items() for i in range(3)}
-    opposed = judged(Runs.from_parts(spaces, labels))
+    opposed = judged(Runs.from_parts(spaces, labels), judge="ace")
     assert "the runs in opposite ways (mean correlation -" in " ".join(opposed.verdict.second)
     assert "winning spaces agree" not in opposed.explain()
-    assert "Certain" not in opposed.explain()
-    agreed = judged(square(1.02))
+    agreed = judged(square(1.02), judge="ace")
     assert "opposite ways" not in agreed.explain()
     assert "winning spaces agree" in agreed.explain()
 
@@ -317,10 +361,13 @@ def test_the_next_best_is_named_however_long_the_names():
     assert "Next: 'another with a long name as well' (" in judged(runs).explain()
 
 
-def test_certainty_that_was_not_computed_is_not_claimed():
-    found = ws.judge(crowd(0.10), n_draws=0, details=False).verdict
-    assert found.headline == "'own' is the best of 7 runs. How certain this is was not computed."
-    assert found.next.startswith("Next: rank again with 100 draws")
+def test_a_share_that_was_not_computed_is_not_claimed():
+    found = ws.judge(equals(), n_draws=0, details=False).verdict
+    assert found.headline == (
+        "'same 0' (K = 3) is ranked first of 20 runs. How stable this is was not computed. "
+        "15 runs found it. Tried: 3 clusters."
+    )
+    assert found.next.startswith("Next: rank again with 100 half-samples")
 
 
 def test_limits_are_said_wherever_an_answer_is():
@@ -344,7 +391,7 @@ def test_the_cloud_has_the_covariance_of_the_space_and_no_structure():
 
 
 def test_partitions_without_a_space_of_their_own_are_all_compared():
-    judgement = judged(crowd(0.10))
+    judgement = judged(crowd(0.10), judge="ace")
     assert isinstance(judgement.structure, Structure)
     assert judgement.structure.spaces == ("a", "b", "c")
     assert set(judgement.structure.best) == {"own"}

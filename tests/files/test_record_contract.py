@@ -39,7 +39,7 @@ def results():
     made = [
         judgement,
         judgement.scores,
-        judgement.answer,
+        judgement.by_ace,
         judgement.ranking,
         judgement.confidence,
         judgement.details,
@@ -47,7 +47,7 @@ def results():
         judgement.structure,
         judgement.verdict,
         ws.agreement(judgement.ranking, runs, truth),
-        ws.consensus(runs, first_judge={"true": 2.0, EVIL: 1.0, "mixed": 0.0}),
+        ws.consensus(runs, index={"true": 0.9, EVIL: 0.5, "mixed": 0.0}),
         ws.consensus_partition(runs),
         ws.choose_k(X, range(2, 5), indices=indices, random_state=0),
         ws.stability(ws.KMeans(3), X, runs.partitions[EVIL], n_draws=4, n_splits=2),
@@ -237,7 +237,7 @@ def test_a_repr_says_what_was_computed(name, results):
     text = repr(results[name])
     wanted = {
         "Scores": ["silhouette", "calinski_harabasz", "spaces=", "partitions="],
-        "Judgement": ["scores=Scores(…)", "confidence=RankConfidence(…)", "judge='ace'"],
+        "Judgement": ["scores=Scores(…)", "confidence=RankConfidence(…)", "judge='index'"],
         "AceResult": ["index='silhouette'", "partitions=(", "won_by="],
         "RankConfidence": ["ranks=array (6, 3)", "n_draws=6"],
     }

@@ -47,7 +47,7 @@ def in_the_shell(capsys, *arguments):
 
 def rows(table):
     """Name, score and certainty of each run, best first."""
-    keys = ("partition", "score", "p_best")
+    keys = ("partition", "score", "first_in")
     return [tuple(row[key] for key in keys) for row in table]
 
 

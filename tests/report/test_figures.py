@@ -126,7 +126,7 @@ def test_the_table_has_ranks_intervals_params_baselines_and_indices():
     table = ranking_table(judgement.ranking, scores=judgement.scores, params=runs.params)
     keys = [column.key for column in table.columns]
     assert keys[:5] == ["rank", "name", "score", "best", "interval"]
-    assert {"k", "rank:own_space", "rank:mean_admitted", "param:lr", "param:model"} <= set(keys)
+    assert {"k", "rank:own_space", "rank:mean_all", "param:lr", "param:model"} <= set(keys)
     assert "index:davies_bouldin" in keys
     assert table.same == {"epochs": "50"}
     by_key = {column.key: column for column in table.columns}

@@ -35,7 +35,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 from ugly import DATA, D, N
-from verdict_cases import cloud, crowd, equals, five, square
+from verdict_cases import cloud, crowd, equals, six, square
 
 import wellsep as ws
 from wellsep import records as result_records
@@ -581,7 +581,7 @@ def _ranking(ranking: Any) -> dict[str, Any]:
         if sure is None
         else {
             "ranks": sure.ranks,
-            "probability_best": sure.probability_best,
+            "first_in": sure.first_in,
             "interval": sure.interval,
             "counts": [sure.n_draws, sure.n_groups, sure.spaces_left_out],
         },
@@ -1370,7 +1370,7 @@ def words() -> Results:
     one_space = ws.Runs.from_parts({"space": runs.spaces["run 0"]}, runs.partitions)
     quick = {"n_draws": 20, "details": False}
     situations = {
-        **{kind: judged(made, **quick) for kind, made in five().items()},
+        **{kind: judged(made, **quick, **options) for kind, (made, options) in six().items()},
         "two clouds": judged(cloud(3), **quick),
         "supported": judged(crowd(0.10), **quick),
         "rectangle": judged(square(1.02), **quick),
@@ -1396,7 +1396,7 @@ def words() -> Results:
     others = {
         "ace": whole.answers["ace"]["silhouette"],
         "ace/screened": situations["six runs"].answers["ace"]["silhouette"],
-        "consensus": ws.consensus(runs, first_judge={name: i for i, name in enumerate(runs.names)}),
+        "consensus": ws.consensus(runs, index={name: i / 9 for i, name in enumerate(runs.names)}),
         "consensus/noise": ws.consensus(noisy),
         "consensus_partition": ws.consensus_partition(runs),
         "embeddings": whole.embeddings,

@@ -1,4 +1,4 @@
-"""Generated runs that call for each of the five verdicts; tests and pictures use them."""
+"""Generated runs that call for each of the six verdicts; tests and pictures use them."""
 
 from __future__ import annotations
 
@@ -63,12 +63,26 @@ def equals(copies=15, n=150):
     return Runs.from_parts(spaces, labels)
 
 
-def five():
-    """Kind of verdict → runs that call for it."""
+def camps(batch=5, n=240, shared=0.0):
+    """Eight runs find three kinds, some find two batches; `shared`: how far a batch is a kind."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(n) % 3
+    lot = np.where(rng.random(n) < shared, kind > 0, np.arange(n) // 3 % 2).astype(int)
+    labels, spaces, pairs = {}, {}, {}
+    for i in range(8 + batch):
+        truth, name = (kind, f"kind {i}") if i < 8 else (lot, f"batch {i - 8}")
+        spaces[name] = rng.normal(size=(n, 3)) + 5 * np.eye(3)[truth]
+        labels[name], pairs[name] = noisy(truth, 0.05 + 0.01 * i, rng), name
+    return Runs.from_parts(spaces, labels, pairs=pairs)
+
+
+def six():
+    """Kind of verdict → runs that call for it, and the options of judge."""
     return {
-        "nothing to cluster": cloud(0),
-        "judges disagree": crowd(0.20),
-        "practically tied": square(1),
-        "stands alone": crowd(0.15),
-        "clear": equals(),
+        "nothing to cluster": (cloud(0), {}),
+        "two camps": (camps(), {}),
+        "judges disagree": (crowd(0.25), {}),
+        "practically tied": (cloud(3), {}),
+        "stands alone": (crowd(0.15), {"judge": "ace"}),
+        "clear": (equals(), {}),
     }

@@ -12,18 +12,15 @@ WORDS = {
     "index": "A validity index: a formula that scores a clustering without true labels.",
     "score": "The value of an index, turned so that larger is better. A dash stands for a score "
     "that is undefined; such a clustering is ranked last.",
-    "ace": "The rule that decides where the number of clusters hardly varies: it groups embeddings "
-    "that rank alike and averages the scores of the best group. Else it weighs the consensus.",
+    "ace": "A judge that groups embeddings that rank alike and averages the scores of the best "
+    "group. It decides where it is asked for.",
     "own_space": "Own-space score: the score of a clustering in the embedding it was made in.",
-    "mean_admitted": "Average score of a clustering over the embeddings that the dip test admits.",
     "mean_all": "Average score of a clustering over all embeddings.",
     "input": "Score of a clustering in the data that the runs were made from.",
-    "consensus": "Average agreement of a clustering with the other clusterings, by the adjusted "
-    "Rand index. A clustering that ACE ranks high weighs more.",
-    "plain_consensus": "The same with all clusterings weighed alike.",
-    "plain_consensus_nmi": "The same by normalised mutual information; it favours many clusters.",
-    "relative_agreement": "In a vote: the average agreement with the other clusterings, all "
-    "weighed alike, as a share of the largest.",
+    "consensus": "Average agreement of a clustering with those that have about as many clusters, "
+    "by the adjusted Rand index, times 1 + 2 index.",
+    "relative_agreement": "In a vote: the average agreement with clusterings that have about as "
+    "many clusters, as a share of the largest.",
     "support": "Of a cluster: how far the better half of the other runs find it again, as the mean "
     "of its best Jaccard similarity with one of their clusters.",
     "contender": "A run that comes first in some half-sample.",
@@ -33,7 +30,8 @@ WORDS = {
     "a rank is.",
     "rank_low": "Best rank in 90 % of the half-samples.",
     "rank_high": "Worst rank in 90 % of the half-samples.",
-    "p_best": "Share of the half-samples in which the clustering is best.",
+    "first_in": "Share of the half-samples in which the clustering comes first. It says how stable "
+    "the pick is, and is no probability.",
     "coverage": "Share of the objects that the clustering puts into clusters; the others are "
     "noise.",
     "borderline": "An object that lies about as near to another cluster as to its own.",

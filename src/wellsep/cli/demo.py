@@ -80,7 +80,7 @@ def _print_first(judgement: Any) -> None:
         "K": [int(ranking.n_clusters[i]) for i in order],
         "score": [f"{ranking.score[i]:.2f}" for i in order],
         "rank": ["{}–{}".format(*sure.interval[i]) for i in order],
-        "first in": [f"{sure.probability_best[i]:.0%}" for i in order],
+        "first in": [f"{sure.first_in[i]:.0%}" for i in order],
     }
     print_columns(table)
     rest = ranking.score[ranking.order[N_SHOWN:]]

@@ -17,15 +17,13 @@ from wellsep.runs.folder_names import best_first, natural_key
 
 BASELINES = {
     "own_space": "Own-space scores (each partition in the space it was made in)",
-    "mean_admitted": "Mean scores over the spaces that pass",
     "mean_all": "Mean scores over all spaces",
     "input": "Input scores (the data that the runs were made from)",
     "ace": "ACE",
-    "consensus": "Agreement with the other runs, weighed by ACE (consensus)",
-    "plain_consensus": "Mean agreement with the other runs (plain consensus, ARI)",
-    "plain_consensus_nmi": "Mean NMI with the other runs",
+    "consensus": "The vote (runs with about as many clusters, and the index)",
 }
-SCORED = ("own_space", "mean_admitted", "mean_all", "input")
+SCORED = ("own_space", "mean_all", "input")
+TOGETHER = "All judges can be wrong together: runs that share a mistake agree on it."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,10 +98,10 @@ class Answer(Result):
         return self.order[np.sort(first)]
 
     def compare(self, baselines: Mapping[str, np.ndarray], judge: str) -> Iterator[str]:
-        """Say what each baseline picks, next to the answer."""
+        """Say what each baseline that has words picks, next to the answer."""
         place = self.rank
         for name, scores in baselines.items():
-            if name == "mean_all" and np.array_equal(scores, baselines["mean_admitted"]):
+            if name not in BASELINES:
                 continue
             pick = np.flatnonzero(self.ranks_by(scores) == 1)
             verb = "pick" if name in SCORED else "picks"

@@ -26,7 +26,6 @@ from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.scores import Coordinates, Scores
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.ballot import VOTES
 from wellsep.evaluate.words.verdict import NOTHING, Verdict, verdict
 
 
@@ -38,9 +37,8 @@ class Judgement(Result):
     ----------
     scores : Scores
     answers : dict of judge to dict of index to AceResult or Consensus
-        What each judge says: "ace" by each index; "consensus", weighed by ACE, by each index; and
-        "plain_consensus", with all votes alike, by "ari" and "nmi". Without any embedding there is
-        no "ace", and "consensus" is the plain one by "ari".
+        What each judge says by each index: "ace"; "consensus", agreement and the index; "index"
+        where that decides alone. Without any embedding "consensus" is agreement by "ari".
     confidence : RankConfidence or None
         Of the deciding answer.
     details : PartitionDetails or None
@@ -48,7 +46,7 @@ class Judgement(Result):
     input_scores : ndarray of shape (M,) or None
         Scores in the data that the runs were made from, by the deciding index.
     notes : sentences on what was made, drawn or could not be ranked
-    judge : {"ace", "consensus"}
+    judge : {"ace", "consensus", "index"}
         The judge that decides.
     asked : {"auto", "ace", "consensus"}
         The judge that was asked for.
@@ -119,8 +117,8 @@ class Judgement(Result):
             others=list(self.answers.get("ace", {}).values())[1:],
             confidence=self.confidence,
             input_scores=self.input_scores,
-            votes=self.votes,
             ace=None if self.judge == "ace" else self.by_ace,
+            vote=None if self.judge == "consensus" else self.vote,
             params=self.params,
         )
 
@@ -128,18 +126,6 @@ class Judgement(Result):
     def embeddings(self) -> EmbeddingRanking | None:
         """The embeddings as `rank_embeddings` orders them; None without any."""
         return None if self.by_ace is None else rank_embeddings(self)
-
-    @property
-    def votes(self) -> dict[str, np.ndarray]:
-        """Scores of the votes that do not decide, by their names beside the baselines."""
-        found = {}
-        if self.judge == "ace" and self.vote is not None:
-            found["consensus"] = self.vote.scores
-        plain = self.answers.get("plain_consensus", {})
-        found |= {name: plain[m].scores for name, m in VOTES.items() if m in plain}
-        if self.by_ace is None:  # the plain consensus decides
-            found.pop("plain_consensus", None)
-        return found
 
     @cached_property
     def agreed(self) -> AgreedGroups:
@@ -215,7 +201,9 @@ class Judgement(Result):
     @cached_property
     def verdict(self) -> Verdict:
         """What it comes to in words: is there an answer, how certain is it, what to do next."""
-        return verdict(self.ranking, self.vote, self.structure, self.agreed)
+        spaces = (*self.scores.spaces, "")  # the last: of a run that was made in none
+        made_in = [spaces[i] for i in self.scores.made_in]
+        return verdict(self.ranking, self.vote, self.structure, self.agreed, made_in)
 
     @property
     def why_this_judge(self) -> str:
@@ -223,16 +211,14 @@ class Judgement(Result):
         if len(self.ranking.classes) == 1:
             return "No judge had to decide: all runs are the same clustering."
         if self.by_ace is None:
-            return "The consensus decides, with all votes alike: there are labels only."
-        ks = self.scores.n_clusters
-        ks = np.unique(ks[ks >= 2]) if ks is not None else np.empty(0)
-        tried = "" if not len(ks) else f" ({ks[0]} to {ks[-1]})" if len(ks) > 1 else f" ({ks[0]})"
+            return "Agreement decides: there are labels only."
+        if self.judge == "index":
+            return self.ranking.why_index
+        index = self.by_ace.index
+        asked = "" if self.asked == "auto" else ", as asked"
         if self.judge == "ace":
-            who, why = "ACE decides", f"because the number of clusters hardly varies{tried}"
-        else:
-            who = "The consensus, weighed by ACE, decides"
-            why = f"because the number of clusters varies{tried}"
-        return f"{who}, {why if self.asked == 'auto' else 'as asked'}."
+            return f"ACE decides{asked}."
+        return f"Runs with about as many clusters and the {index} decide{asked}."
 
     @property
     def explanation(self) -> tuple[str, ...]:
@@ -264,6 +250,7 @@ class Judgement(Result):
             "clusters": [] if self.clusters is None else rows_of(self.clusters.columns()),
             "agreed": {"why": self.agreed.why, "clusters": rows_of(self.agreed.columns())},
             "questions": [question.to_plain() for question in self.questions],
+            "baselines": {name: scores.tolist() for name, scores in ranking.baselines.items()},
             "explanation": list(self.explanation),
             "embeddings": [] if self.embeddings is None else self.embeddings.to_rows(),
             "structure": None if structure is None else {
@@ -326,9 +313,9 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
         raise ValueError(
             "judgement must have embeddings, got labels only; judge runs with their embeddings."
         )
-    plain = judgement.answers.get("plain_consensus", {}).get("ari")
-    vote = None if plain is None else plain.scores
-    return embeddings_of(judgement.scores, judgement.by_ace, vote, judgement.ranking.score)
+    vote = judgement.vote
+    agreed = None if vote is None else vote.agreed[vote.classes.of]
+    return embeddings_of(judgement.scores, judgement.by_ace, agreed, judgement.ranking.score)
 
 
 def _ace_findings(scores: Scores, result: AceResult) -> dict[str, Any]:

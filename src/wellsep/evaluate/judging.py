@@ -20,6 +20,7 @@ from wellsep.evaluate.answer import Answer
 from wellsep.evaluate.certainty.confidence import (
     RankConfidence,
     repeat_ace,
+    repeat_index,
     repeat_vote,
     summarise_draws,
 )
@@ -35,8 +36,9 @@ from wellsep.evaluate.problem import Problem
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores
 from wellsep.evaluate.scoring.spaces import score_spaces
 from wellsep.evaluate.structure import structure_of
-from wellsep.evaluate.vote.answer import Consensus, k_varies, vote_weights
-from wellsep.evaluate.vote.ballot import hold_vote, plain_votes, refuse_too_few, vote_by_ace
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.ballot import hold_vote, refuse_too_few
+from wellsep.evaluate.vote.rule import FEWEST, shared_votes
 from wellsep.indices.index_names import IndexSpec
 from wellsep.spaces.drawing_planes import drawn_objects, lay_out
 
@@ -66,12 +68,13 @@ def judge(
     progress: Progress | None = None,
     random_state: Any = 0,
 ) -> Judgement:
-    """Rank runs without labels; say how certain the ranking is and why.
+    """Rank runs without labels; say how stable the ranking is, what that is worth, and why.
 
-    Where the number of clusters varies, the partitions vote for each other and ACE weighs their
-    votes. Elsewhere ACE decides. ``judge=`` chooses one of the two. With labels alone, without any
-    embedding, all votes weigh the same. All judges can be wrong together, and agreement sees no
-    number of clusters beyond those that were tried.
+    A clustering is supported by the runs with about as many clusters, and by the index: its score
+    is their mean agreement times 1 + 2 mean silhouette, see :func:`wellsep.consensus`. Where all
+    runs come from one embedding, or fewer than five clusterings differ, the index decides. All
+    judges can be wrong together, and agreement sees no number of clusters beyond those that were
+    tried.
 
     Parameters
     ----------
@@ -82,12 +85,11 @@ def judge(
         Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
         computed and shown next to it.
     judge : {"auto", "ace", "consensus"}
-        Who decides. "ace": the spaces that agree, see :func:`wellsep.ace`. "consensus": the
-        partitions vote for each other, see :func:`wellsep.consensus`, and a vote weighs by its
-        squared rank by ACE. "auto": consensus where the number of clusters varies (at least three
-        different ones among distinct partitions, and their 90 % quantile at least 1.5 times their
-        10 % quantile), else ACE. Without any space all votes weigh the same. The other judge is
-        shown next to it.
+        Who decides. "auto": the runs with about as many clusters and the index together; the
+        index alone where all runs come from one embedding or fewer than five clusterings differ;
+        agreement alone where there is no embedding. "consensus": the runs and the index in any
+        case. "ace": the embeddings that agree, as published, see :func:`wellsep.ace`. Another
+        judge is shown next to it.
     noise : {"penalize", "exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means. By default such objects are not counted and lower
         the score, so that a run that calls most objects noise does not win by it; an index that has
@@ -179,12 +181,12 @@ def judge(
         _refuse_trivial(problem)
     scores, resampled = score_spaces(problem)
     answers, notes = _answers(problem, scores)
-    decides = _who_decides(options.judge, answers, problem)
+    decides = _who_decides(options.judge, answers)
     answer: AceResult | Consensus = next(iter(answers[decides].values()))
     by_ace: AceResult | None = next(iter(answers.get("ace", {}).values()), None)
     confidence = None
     if (draws := problem.draws) is not None:
-        confidence = _confidence(problem, draws, scores, answer, by_ace, resampled)
+        confidence = _confidence(problem, draws, scores, answer, resampled)
     in_input = None
     if options.X is not None and by_ace is not None:
         in_input = oriented_scores(
@@ -241,7 +243,8 @@ def _refuse_trivial(problem: Problem) -> None:
 def _answers(problem: Problem, scores: Scores) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
     """What each judge says by each index, and notes; no ACE where there is nothing to tell apart.
 
-    Without any space all votes weigh the same. Where all partitions are equal, no vote is needed.
+    The index decides alone ("index") where all runs come from one embedding, or too few of them
+    differ. Where all partitions are equal, no vote is needed.
     """
     options, classes, notes = problem.options, problem.classes, problem.notes
     by_ace: dict[str, AceResult] = {}
@@ -255,26 +258,37 @@ def _answers(problem: Problem, scores: Scores) -> tuple[dict[str, dict[str, Any]
                 if not by_ace:
                     raise
                 notes += (f"{index} could not rank the runs: {reason}",)
-    several = len(classes) > 1
-    progress = options.progress if several else None
+    progress = options.progress if len(classes) > 1 else None
     counted = count_labels(problem.partitions, n_jobs=options.n_jobs, progress=progress)
-    if not several:
+    if not by_ace:
         return {"consensus": {"ari": hold_vote(counted, classes, VoteOptions())}}, notes
-    plain = plain_votes(counted, classes)
-    votes = {index: vote_by_ace(counted, answer) for index, answer in by_ace.items()}
-    answers: dict[str, dict[str, Any]] = {"ace": by_ace} if by_ace else {}
-    answers |= {"consensus": votes or {"ari": plain["ari"]}, "plain_consensus": plain}
+    settings = VoteOptions(tie_tolerance=options.ace.tie_tolerance)
+    means = {index: answer.defined_baselines["mean_all"] for index, answer in by_ace.items()}
+    answers: dict[str, dict[str, Any]] = {"ace": by_ace}
+    answers["consensus"] = {
+        index: hold_vote(counted, classes, settings, index, mean) for index, mean in means.items()
+    }
+    if len(classes) < FEWEST or _one_embedding(scores):
+        answers["index"] = {
+            index: hold_vote(counted, classes, settings, index, mean, by_index=True)
+            for index, mean in means.items()
+        }
     return answers, notes
 
 
-def _who_decides(asked: str, answers: Mapping[str, Any], problem: Problem) -> str:
-    """The judge that was asked for, or the one that suits the numbers of clusters."""
+def _one_embedding(scores: Scores) -> bool:
+    """Whether all runs come from one embedding."""
+    made = np.unique(scores.made_in)
+    return len(scores.spaces) == 1 or (len(made) == 1 and made[0] >= 0)
+
+
+def _who_decides(asked: str, answers: Mapping[str, Any]) -> str:
+    """The judge that was asked for; by default the index where a vote would mean little."""
     if "ace" not in answers:
         return "consensus"
-    if asked != "auto":
-        return asked
-    vote = next(iter(answers["consensus"].values()))
-    return "consensus" if k_varies(vote.n_clusters[problem.classes.first]) else "ace"
+    if asked == "auto":
+        return "index" if "index" in answers else "consensus"
+    return asked
 
 
 def _confidence(
@@ -282,20 +296,17 @@ def _confidence(
     draws: Draws,
     scores: Scores,
     answer: AceResult | Consensus,
-    by_ace: AceResult | None,
     resampled: Mapping[str, Resampled],
 ) -> RankConfidence:
-    """How sure the deciding answer is: ACE's, or that of the vote."""
+    """How sure the deciding answer is: ACE's, that of the vote, or that of the index."""
     begin = time.perf_counter() - sum(one.seconds for one in resampled.values())
     distinct, progress = problem.distinct, problem.options.progress
     if isinstance(answer, AceResult):
         drawn = repeat_ace(draws, scores, answer, resampled, distinct.codes, progress)
     else:
-        weighing = None
-        if by_ace is not None:
-            weighing = repeat_ace(draws, scores, by_ace, resampled, None, progress).scores
+        by_index = repeat_index(draws, scores, answer.index, resampled) if resampled else None
         by = {"n_jobs": problem.options.n_jobs, "progress": progress}
-        drawn = repeat_vote(answer, distinct, draws, weighing, **by)
+        drawn = repeat_vote(answer, distinct, draws, by_index, **by)
     return summarise_draws(drawn, answer, draws, time.perf_counter() - begin)
 
 
@@ -326,7 +337,7 @@ def _clusters(
 ) -> JudgedClusters:
     """The support of all clusters; near copies share a weight, as in the vote."""
     vote: Consensus = next(iter(answers["consensus"].values()))
-    weights = vote_weights(None, vote.agreement, vote.options.tie_tolerance)
+    weights = shared_votes(vote.agreement)
     one_embedding = None
     if scores.spaces:
         made_in = np.unique(scores.made_in[scores.made_in >= 0])

@@ -16,10 +16,11 @@ from wellsep._checks.arrays import (
 from wellsep._checks.values import check_items, check_kind, check_mapping
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import need_pandas
-from wellsep.evaluate.ace_method.answer import AceResult, explain_ace, explain_spaces
+from wellsep.evaluate.ace_method.answer import AceResult, explain_ace
+from wellsep.evaluate.answer import describe_coverage
 from wellsep.evaluate.certainty.confidence import RankConfidence
 from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.ballot import VOTES
+from wellsep.evaluate.vote.rule import FEWEST
 from wellsep.partitions import Classes
 
 
@@ -35,11 +36,10 @@ class Ranking(Result):
     confidence : RankConfidence or None
     input_scores : ndarray of shape (M,) or None
         Scores in the data that the runs were made from.
-    votes : dict of str to (M,) scores
-        Mean agreement with the other partitions, see :func:`wellsep.consensus`: "consensus" weighed
-        by ACE, "plain_consensus" and "plain_consensus_nmi" with all votes alike, by ARI and by NMI.
     ace : AceResult or None
-        ACE's answer beside a vote that ranks.
+        ACE's answer beside a vote or an index that ranks.
+    vote : Consensus or None
+        The vote beside ACE or an index that ranks.
     params : dict of partition to its parameters, where a run has any
     """
 
@@ -47,8 +47,8 @@ class Ranking(Result):
     by_other_index: Mapping[str, np.ndarray] = field(default_factory=dict)
     confidence: RankConfidence | None = None
     input_scores: np.ndarray | None = None
-    votes: Mapping[str, np.ndarray] = field(default_factory=dict)
     ace: AceResult | None = None
+    vote: Consensus | None = None
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -58,8 +58,8 @@ class Ranking(Result):
 
     @property
     def judge(self) -> str:
-        """Who decides: "ace" or "consensus"."""
-        return "ace" if isinstance(self.result, AceResult) else "consensus"
+        """Who decides: "ace", "consensus" or "index"."""
+        return self.result.judge
 
     @property
     def by_ace(self) -> AceResult | None:
@@ -71,17 +71,27 @@ class Ranking(Result):
         """Who decides, in words."""
         if isinstance(self.result, AceResult):
             return f"ACE ({self.index})"
-        if self.result.first_judge == "ace":
-            return f"consensus, weighed by ACE ({self.index})"
-        return "consensus"
+        if self.result.by_index:
+            return f"mean {self.index}"
+        return f"agreement and {self.index}" if self.result.index else "agreement"
+
+    @property
+    def why_index(self) -> str:
+        """Why the index decides alone; empty where it does not."""
+        if self.judge != "index":
+            return ""
+        n = len(self.classes)
+        why = "all runs come from one embedding, where agreement is no evidence of its own"
+        if n < FEWEST:
+            why = f"only {n} clusterings differ"
+        return f"The {self.index}, its mean over the embeddings, decides: {why}."
 
     @property
     def index(self) -> str:
         """The index by which partitions are scored; the measure of agreement without embeddings."""
-        ace = self.by_ace
-        if ace is not None:
-            return ace.index
-        return str(self.result.options.agreement)  # type: ignore[union-attr]
+        if isinstance(self.result, AceResult):
+            return self.result.index
+        return self.result.index or self.result.options.agreement
 
     @property
     def score(self) -> np.ndarray:
@@ -115,19 +125,28 @@ class Ranking(Result):
 
     @cached_property
     def baselines(self) -> Mapping[str, np.ndarray]:
-        """Baseline name to (M,) scores.
-
-        ace where a vote decides, own_space, mean_admitted, mean_all, input, consensus where ACE
-        decides, plain_consensus, plain_consensus_nmi.
-        """
-        found: dict[str, np.ndarray] = {}
-        if self.ace is not None:
+        """Name to (M,) scores: the other judge, own_space, mean_admitted, mean_all, input."""
+        found = {}
+        if self.vote is not None:
+            found["consensus"] = self.vote.scores
+        elif self.ace is not None:
             found["ace"] = self.ace.defined_scores
         if self.by_ace is not None:
             found |= self.by_ace.defined_baselines
         if self.input_scores is not None:
             found["input"] = freeze(self.input_scores)
-        return {**found, **self.votes}
+        return found
+
+    @property
+    def shown_baselines(self) -> tuple[str, ...]:
+        """The other judge, and the first two of input, own_space and mean_all beside the judge."""
+        known = self.baselines
+        judges = [name for name in ("ace", "consensus") if name in known]
+        decided = "mean_all" if self.judge == "index" else None
+        simple = [
+            name for name in ("input", "own_space", "mean_all") if name in known and name != decided
+        ]
+        return (*judges, *simple[:2])
 
     @property
     def best(self) -> str:
@@ -155,9 +174,9 @@ class Ranking(Result):
         return None if self.confidence is None else self.confidence.interval
 
     @property
-    def probability_best(self) -> np.ndarray | None:
-        """(M,) share of the half-samples in which a partition is best."""
-        return None if self.confidence is None else self.confidence.probability_best
+    def first_in(self) -> np.ndarray | None:
+        """(M,) share of the half-samples in which a partition comes first."""
+        return None if self.confidence is None else self.confidence.first_in
 
     def ranks_by(self, name: str) -> np.ndarray:
         """Ranks by a baseline or by another index."""
@@ -180,8 +199,8 @@ class Ranking(Result):
         if self.confidence is not None:
             low, high = self.confidence.interval[order].T.astype(int).tolist()
             columns["rank_low"], columns["rank_high"] = low, high
-            columns["p_best"] = self.confidence.probability_best[order].tolist()
-        for name in (*self.baselines, *self.by_other_index):
+            columns["first_in"] = self.confidence.first_in[order].tolist()
+        for name in (*self.shown_baselines, *self.by_other_index):
             columns[f"rank_{name}"] = self.ranks_by(name)[order].tolist()
         if any(self.params.values()):
             columns["params"] = [dict(self.params.get(self.names[i], {})) for i in order]
@@ -198,28 +217,25 @@ class Ranking(Result):
     def sentences(self) -> Iterator[str]:
         """Say which spaces were left out and why, which group decided, how certain it is."""
         answer, sure = self.result, self.confidence
+        shown = {name: self.baselines[name] for name in self.shown_baselines}
         if isinstance(answer, AceResult):
-            missing = "How often each run is best was not computed (rank_confidence, or --draws)."
+            missing = "How often each run comes first was not computed (rank_confidence, --draws)."
             told = (missing,) if sure is None else sure.beside(answer)
-            return iter(explain_ace(answer, self.votes, told))
-        return self._explain_vote(answer)
-
-    def _explain_vote(self, vote: Consensus) -> Iterator[str]:
-        """Explain a vote that decides, one paragraph per step, and how ACE weighed it."""
-        yield from vote.sentences()
-        baselines: dict[str, np.ndarray] = {}
-        if self.ace is not None:
-            first, *others = explain_spaces(self.ace)
-            yield from (f"ACE, the first judge: {first}", *others)
-            baselines = {"ace": self.ace.scores, **self.ace.baselines}
-        if vote.n_distinct == 1:  # nothing was ranked
+            yield from explain_ace(answer, shown, told)
             return
-        if compared := " ".join(vote.compare({**baselines, **self.votes}, "the vote")):
+        yield from answer.sentences()
+        best = answer.order[0]
+        if answer.coverage is not None and answer.coverage[best] < 1 and self.ace is not None:
+            yield describe_coverage(float(answer.coverage[best]), self.ace.noise)
+        if answer.n_distinct == 1:  # nothing was ranked
+            return
+        judge = "the index" if answer.by_index else "the vote"
+        if compared := " ".join(answer.compare(shown, judge)):
             yield compared
-        if self.confidence is None:
-            yield "How often each run is best was not computed (--draws)."
-        else:
-            yield " ".join(("How sure:", *self.confidence.beside(vote)))
+        if sure is None:
+            yield "How often each run comes first was not computed (--draws)."
+        elif not answer.by_index and answer.n_distinct >= FEWEST:
+            yield " ".join(("How stable:", *sure.beside(answer)))
 
     def _printed(self) -> tuple[str, ...]:
         return self.result._printed()
@@ -236,8 +252,8 @@ def rank(
     others: Sequence[AceResult] = (),
     confidence: RankConfidence | None = None,
     input_scores: Any = None,
-    votes: Mapping[str, Any] | None = None,
     ace: AceResult | None = None,
+    vote: Consensus | None = None,
     params: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Ranking:
     """Rank the partitions by ACE or by a vote, next to simpler rankings.
@@ -249,14 +265,13 @@ def rank(
     others : sequence of AceResult
         The same runs by other indices, shown next to it.
     confidence : RankConfidence, optional
-        From :func:`wellsep.evaluate.rank_confidence`: rank intervals, probability of being best.
+        From :func:`wellsep.evaluate.rank_confidence`: rank intervals, shares of first ranks.
     input_scores : array-like of shape (M,), optional
         From :func:`wellsep.evaluate.input_scores`: scores in the data that the runs were made from.
-    votes : mapping of str to array-like of shape (M,), optional
-        Scores from :func:`wellsep.consensus`, shown next to the baselines: "consensus",
-        "plain_consensus" and "plain_consensus_nmi".
     ace : AceResult, optional
         ACE's answer, shown next to a vote.
+    vote : Consensus, optional
+        The vote, shown next to ACE's answer or an index that decides.
     params : mapping of partition to mapping, optional
         Parameters of the runs, shown next to them; ``runs.params`` has them.
 
@@ -282,8 +297,11 @@ def rank(
         if other.partitions != result.partitions:
             raise ValueError("others must rank the same partitions in the same order.")
         by_other_index[other.index] = freeze(other.scores)
-    if ace is not None and (isinstance(result, AceResult) or ace.partitions != result.partitions):
-        raise ValueError("ace must stand next to a Consensus of the same partitions.")
+    for name, beside in (("ace", ace), ("vote", vote)):
+        if beside is not None and beside.partitions != result.partitions:
+            raise ValueError(f"{name} must rank the same partitions in the same order.")
+    if ace is not None and isinstance(result, AceResult):
+        raise ValueError("ace must stand next to a Consensus, got an answer of ACE.")
     if confidence is not None:
         check_kind("confidence", confidence, RankConfidence, "make one with rank_confidence")
     if confidence is not None and confidence.ranks.shape[1] != len(result.partitions):
@@ -291,27 +309,18 @@ def rank(
             f"confidence must be of the same {len(result.partitions)} partitions, "
             f"got {confidence.ranks.shape[1]}."
         )
-    for what, given in (("votes", votes), ("params", params)):
-        if given is not None:
-            check_mapping(what, given)
-    for name in votes or {}:
-        check_choice("votes", name, ("consensus", *VOTES))
-
-    def checked(what: str, given: Any) -> np.ndarray:
-        scores = freeze(check_numbers(what, given))
-        if scores.shape != result.scores.shape:
-            raise ValueError(
-                f"{what} must have one score per partition ({len(result.partitions)}), "
-                f"got shape {scores.shape}."
-            )
-        return scores
-
     if input_scores is not None:
-        input_scores = checked("input_scores", input_scores)
-    beside = {name: checked(f"votes[{name!r}]", scores) for name, scores in (votes or {}).items()}
+        input_scores = freeze(check_numbers("input_scores", input_scores))
+        if input_scores.shape != result.scores.shape:
+            raise ValueError(
+                f"input_scores must have one score per partition ({len(result.partitions)}), "
+                f"got shape {input_scores.shape}."
+            )
+    if params is not None:
+        check_mapping("params", params)
     shown = {}
     for name, one in (params or {}).items():
         check_mapping(f"params of {name!r}", one)
         if name in result.partitions:
             shown[name] = dict(one)
-    return Ranking(result, by_other_index, confidence, input_scores, beside, ace, shown)
+    return Ranking(result, by_other_index, confidence, input_scores, ace, vote, shown)

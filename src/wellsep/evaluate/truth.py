@@ -14,12 +14,10 @@ from wellsep._checks.arrays import (
 from wellsep._checks.labels import MISSING_TEXTS, as_labels, merge_noise
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
-from wellsep.compute.statistics.contingency import count_labels
 from wellsep.evaluate.ace_method.baselines import partitions_of
 from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.ranks import rank_correlation, ranks
-from wellsep.evaluate.vote.ballot import VOTES, plain_votes
 from wellsep.indices import ari_score, clustering_accuracy, nmi_score
 from wellsep.partitions import Partitions, encode
 
@@ -35,7 +33,7 @@ class Agreement(Result):
     ----------
     partitions : tuple of str
     external : dict of "ari", "nmi" and "acc" to (M,) values of every partition
-    correlations : dict of ranking name ("ace", "own_space", "mean_admitted" …) to a dict with
+    correlations : dict of ranking name ("ace", "own_space", "mean_all" …) to a dict with
         ``spearman_ari``, ``kendall_ari`` and the same with ``nmi`` and ``acc``
     picks : dict of ranking name to the partitions it puts first
     scores : dict of ranking name to the (M,) scores that were compared
@@ -125,10 +123,6 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     _check_length(truth, labels)
     known_classes(truth)  # refused before the votes are counted
     rankings = scores_by_ranking(ranking)
-    if not ranking.votes:
-        counted = count_labels(labels)
-        found = plain_votes(counted, counted.distinct)
-        rankings |= {name: found[m].scores for name, m in VOTES.items() if m in found}
     rankings |= trivial_rules(labels)
     return compare_with_truth(rankings, labels, truth, tolerance=ranking.tie_tolerance)
 

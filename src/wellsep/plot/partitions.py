@@ -51,7 +51,6 @@ def _vote_of(result: Any) -> Consensus:
         return result
     if not isinstance(result, Judgement):
         raise TypeError(f"result must be a Consensus or a Judgement, got {type(result).__name__}.")
-    if "plain_consensus" not in result.answers:
+    if result.vote is None or result.vote.n_distinct == 1:
         raise ValueError("result must compare at least 2 different partitions, got one.")
-    vote: Consensus = result.answers["plain_consensus"]["ari"]
-    return vote
+    return result.vote

@@ -12,11 +12,9 @@ import numpy as np
 
 from wellsep._files.records import Record
 from wellsep._text.sentences import cell, count, listing
-from wellsep.evaluate.answer import Answer, describe_coverage, named
+from wellsep.evaluate.answer import TOGETHER, Answer, describe_coverage, named
 from wellsep.evaluate.options import Ace
 from wellsep.runs.folder_names import best_first, natural_key
-
-TOGETHER = "All judges can be wrong together: runs that share a mistake agree on it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +118,8 @@ class AceResult(Answer, row_names="partition"):
     undefined: tuple[tuple[str, str, str], ...] = ()
     undefined_value: float | None = None
 
+    judge: ClassVar[str] = "ace"
+
     @cached_property
     def defined_scores(self) -> np.ndarray:
         """(M,) scores; NaN for a partition that has none in any space of the answer."""
@@ -174,8 +174,8 @@ class AceResult(Answer, row_names="partition"):
 
     def sentences(self) -> Iterator[str]:
         """Say which spaces were left out and why, and which group decided."""
-        yield from explain_ace(self, {}, ("How often each run is best was not computed "
-                                          "(rank_confidence, or --draws).",))  # fmt: skip
+        missing = "How often each run comes first was not computed (rank_confidence, --draws)."
+        yield from explain_ace(self, self.baselines, (missing,))
 
     def _printed(self) -> tuple[str, ...]:
         return (" ".join(best_in_words(self)),)
@@ -202,13 +202,13 @@ def _among_winners(result: AceResult, matrix: Any) -> np.ndarray:
 
 
 def explain_ace(
-    result: AceResult, votes: Mapping[str, np.ndarray], how_sure: Iterable[str]
+    result: AceResult, shown: Mapping[str, np.ndarray], how_sure: Iterable[str]
 ) -> list[str]:
     """Explain the answer, one paragraph per step; ``how_sure`` ends the last one."""
-    baselines = [*result.compare({**result.baselines, **votes}, "ACE")]
+    baselines = [*result.compare(shown, "ACE")]
     answer = (
         best_in_words(result),
-        [*baselines, TOGETHER] if votes else baselines,
+        [*baselines, TOGETHER] if "consensus" in shown else baselines,
         (*_agreement_of_winners(result), *how_sure),
     )
     return [*explain_spaces(result), *_paragraphs(answer)]

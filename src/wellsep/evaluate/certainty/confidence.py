@@ -35,7 +35,8 @@ from wellsep.evaluate.options import Calling, Progress
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.evaluate.scores import NothingToRank, Scores
 from wellsep.evaluate.scoring.workers import Team, over_spaces, tell
-from wellsep.evaluate.vote.answer import Consensus, mean_agreement, vote_weights
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.rule import mean_agreement, on_one_scale
 from wellsep.indices.external import adjusted_rand
 from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
@@ -55,7 +56,8 @@ class RankConfidence(Result, row_names="partition"):
     Attributes
     ----------
     ranks : ndarray of shape (B, M), 1 = best
-    probability_best : ndarray of shape (M,), ties share a win; equal partitions are one
+    first_in : ndarray of shape (M,), share of the draws in which each comes first; ties share,
+        equal partitions are one. It says how stable the pick is, and is no probability
     interval : ndarray of shape (M, 2), lowest and highest rank in `level` of the draws
     level : float
     n_draws, n_groups : int
@@ -74,7 +76,7 @@ class RankConfidence(Result, row_names="partition"):
     """
 
     ranks: np.ndarray
-    probability_best: np.ndarray
+    first_in: np.ndarray
     interval: np.ndarray
     level: float
     n_draws: int
@@ -93,29 +95,35 @@ class RankConfidence(Result, row_names="partition"):
         """Names of the M partitions."""
         return self.classes.names
 
+    def share_of_k(self, n_clusters: np.ndarray) -> dict[int, float]:
+        """K to the share of the draws in which a partition with K clusters comes first."""
+        ks = n_clusters[self.classes.first][self.first_in_draw]
+        values, times = np.unique(ks, return_counts=True)
+        return dict(zip(values.tolist(), (times / len(ks)).tolist(), strict=True))
+
     def columns(self) -> dict[str, list[Any]]:
-        """Return each partition's chance of being best, its lowest and its highest rank."""
+        """Return how often each partition comes first, its lowest and its highest rank."""
         low, high = self.interval.T.tolist()
         return {
             "partition": list(self.partitions),
-            "p_best": self.probability_best.tolist(),
+            "first_in": self.first_in.tolist(),
             "rank_low": low,
             "rank_high": high,
         }
 
     def sentences(self) -> Iterator[str]:
         """Say which partition is best most often."""
-        at = int(self.probability_best.argmax())
+        at = int(self.first_in.argmax())
         low, high = self.interval[at]
         yield (
-            f"Over {self.n_draws} half-samples of the objects, {self.partitions[at]!r} is best in "
-            f"{self.probability_best[at]:.0%} (rank {low:g} to {high:g} in {self.level:.0%})."
+            f"Over {self.n_draws} half-samples of the objects, {self.partitions[at]!r} comes first "
+            f"in {self.first_in[at]:.0%} (rank {low:g} to {high:g} in {self.level:.0%})."
         )
         yield from self.notes
 
     def beside(self, answer: Answer) -> Iterator[str]:
         """Say how often the best partition of an answer stays the best, and which is otherwise."""
-        chance = self.probability_best
+        chance = self.first_in
         place = answer.rank
         often = best_first(-chance, answer.partitions)
         best = next(i for i in often if place[i] == 1)
@@ -126,13 +134,13 @@ class RankConfidence(Result, row_names="partition"):
             also += f" and {voters}" if also else f" that {voters}"
         yield (
             f"Over {self.n_draws} half-samples of the objects{also}, "
-            f"{answer.partitions[best]!r} is best in {chance[best]:.0%} of them "
+            f"{answer.partitions[best]!r} comes first in {chance[best]:.0%} of them "
             f"(rank {low:g} to {high:g} in {self.level:.0%})."
         )
         equal = answer.classes.equal_to(best)
         rival = next(i for i in often if not equal[i])
         if chance[rival] > chance[best]:
-            yield f"{answer.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."
+            yield f"{answer.partitions[rival]!r} comes first more often, in {chance[rival]:.0%}."
         elif chance[rival] > 0:
             yield f"Next is {answer.partitions[rival]!r} with {chance[rival]:.0%}."
         outside = (place < self.interval[:, 0]) | (place > self.interval[:, 1])
@@ -160,7 +168,7 @@ def rank_confidence(
     progress: Progress | None = None,
     random_state: Any = 0,
 ) -> RankConfidence:
-    """Repeat ACE on half-samples: a rank interval and the probability of being best for each run.
+    """Repeat ACE on half-samples: a rank interval of each run, and how often it comes first.
 
     Each draw takes half of the objects without replacement, and leaves out some spaces at random.
     The spread of half-samples is that of the whole sample. Drawing with replacement would make ties
@@ -213,7 +221,7 @@ def rank_confidence(
     >>> runs = ws.Runs.from_parts({"first": X[0], "second": X[1]}, labels)
     >>> scores = ws.score_runs(runs)
     >>> sure = rank_confidence(runs, scores, ws.ace(scores), n_draws=10)
-    >>> sure.probability_best.tolist(), sure.interval[0].tolist()
+    >>> sure.first_in.tolist(), sure.interval[0].tolist()
     ([1.0, 0.0, 0.0], [1, 1])
     """
     begin = time.perf_counter()
@@ -280,15 +288,11 @@ def repeat_ace(
     draw, and all are scored in the spaces chosen.
     """
     n_draws, index, options = len(draws), result.index, result.options
-    size = n_draws, len(scores.spaces)
-    taken, pvalues = np.zeros(size, dtype=bool), np.ones(size)
-    matrices = np.full((*size, len(result.classes)), np.nan)
+    taken, matrices = _scores_by_draw(draws, scores, index, resampled)
+    pvalues = np.ones(taken.shape)
     for i, space in enumerate(scores.spaces):
-        rows = draws.of(space)
-        taken[rows, i] = True
-        matrices[rows, i] = resampled[space].values * scores.directions[index]
         if resampled[space].pvalues is not None:
-            pvalues[rows, i] = resampled[space].pvalues
+            pvalues[draws.of(space), i] = resampled[space].pvalues
     tested = result.dip and scores.dip is not None
     if tested:
         # A component that all objects leave undefined is an accident in every half of them.
@@ -302,7 +306,6 @@ def repeat_ace(
     for draw in range(n_draws):
         tell(progress, draw, n_draws, "half-samples")
         matrix = matrices[draw, taken[draw]]
-        matrix[~np.isfinite(matrix)] = np.nan
         admitted = np.arange(len(matrix))
         if tested:
             admitted = admit(pvalues[draw, taken[draw]], options.dip_alpha).kept
@@ -323,22 +326,55 @@ def repeat_ace(
     return Drawn(answers, without, n_choosing)
 
 
+def repeat_index(
+    draws: Draws, scores: Scores, index: str, resampled: Mapping[str, Resampled]
+) -> list[np.ndarray | None]:
+    """(D,) the mean of an index over the spaces of every draw, larger is better.
+
+    An undefined score counts as the worst of the draw; None where every score is undefined.
+    """
+    taken, matrices = _scores_by_draw(draws, scores, index, resampled)
+    means: list[np.ndarray | None] = []
+    for draw, rows in enumerate(taken):
+        try:
+            means.append(fill_worst(matrices[draw, rows], "worst", index).mean(axis=0))
+        except NothingToRank:
+            means.append(None)
+    return means
+
+
+def _scores_by_draw(
+    draws: Draws, scores: Scores, index: str, resampled: Mapping[str, Resampled]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(B, L) which spaces each draw takes, and (B, L, D) scores there, NaN where undefined."""
+    n_distinct = next(iter(resampled.values())).values.shape[1]
+    taken = np.zeros((len(draws), len(scores.spaces)), dtype=bool)
+    matrices = np.full((*taken.shape, n_distinct), np.nan)
+    for i, space in enumerate(scores.spaces):
+        rows = draws.of(space)
+        taken[rows, i] = True
+        matrices[rows, i] = resampled[space].values * scores.directions[index]
+    matrices[~np.isfinite(matrices)] = np.nan
+    return taken, matrices
+
+
 def repeat_vote(
     vote: Consensus,
     distinct: Partitions,
     draws: Draws,
-    by_ace: Sequence[np.ndarray | None] | None = None,
+    by_index: Sequence[np.ndarray | None] | None = None,
     *,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Drawn:
-    """A vote by ARI in every draw.
+    """A vote in every draw; ``by_index`` has the index of the distinct partitions in each.
 
-    ``by_ace`` has ACE's scores in each draw, for the weights; without it, and in a draw where ACE
-    has no answer, all votes weigh the same.
     Every partition is a candidate in every draw. Half of them vote, drawn anew each time. Pairs of
     partitions times objects are at most ``MOST``, and each pair is counted once for all draws.
+    Where the index decides alone, nothing is counted.
     """
+    if vote.by_index and by_index is not None:
+        return Drawn(list(by_index), [])
     whole = distinct.noise_as_cluster()
     objects, notes = _counted_objects(whole, draws)
     codes, groups = whole.codes[:, objects], draws.halves.group[objects]
@@ -346,17 +382,15 @@ def repeat_vote(
     panels = draw_panels(whole.codes, len(draws), least=VOTERS, seed=draws.seed)
     answers: list[np.ndarray | None] = []
     for draw, counts in enumerate(tables.counts(draws.halves.chosen)):
-        if by_ace is None:  # else ACE has told it
-            tell(progress, draw, len(draws), "half-samples")
-        agreement, voters = adjusted_rand(counts), panels[draw]
-        scores = None if by_ace is None else by_ace[draw]
-        liked = None if scores is None else scores[voters]
-        among = agreement[np.ix_(voters, voters)]
-        weights = np.zeros(len(whole))
-        weights[voters] = vote_weights(liked, among, vote.options.tie_tolerance)
-        answers.append(mean_agreement(agreement, weights))
-    if by_ace is None:
-        tell(progress, len(draws), len(draws), "half-samples")
+        tell(progress, draw, len(draws), "half-samples")
+        voting = np.zeros(len(whole), dtype=bool)
+        voting[panels[draw]] = True
+        agreed = mean_agreement(adjusted_rand(counts), vote.shares * voting)
+        index = None if by_index is None else by_index[draw]
+        if index is not None:
+            index = on_one_scale(index, bounded=vote.bounded, tolerance=vote.options.tie_tolerance)
+        answers.append(vote.score_by(agreed, index))
+    tell(progress, len(draws), len(draws), "half-samples")
     n_voting = panels.shape[1] if panels.shape[1] < len(whole) else 0
     return Drawn(answers, [], n_voting, notes)
 
@@ -420,7 +454,7 @@ def summarise(
     classes: Classes | None = None,
     **facts: Any,
 ) -> RankConfidence:
-    """Intervals and probabilities from the ranks of the distinct partitions in all draws.
+    """Intervals and shares of first ranks from the ranks of the distinct partitions in all draws.
 
     Without ``classes`` all partitions differ, and have no names. ``facts`` are other fields.
 
@@ -428,7 +462,7 @@ def summarise(
     --------
     >>> import numpy as np
     >>> found = summarise(np.array([[1, 2], [1, 1], [2, 1], [1, 2]]), 0.9, 12, 0)
-    >>> found.probability_best
+    >>> found.first_in
     array([0.625, 0.375])
     """
     best = places == 1
@@ -441,7 +475,7 @@ def summarise(
     high = np.quantile(places, 1 - tail, axis=0, method="inverted_cdf")
     return RankConfidence(
         ranks=freeze(places[:, classes.of]),
-        probability_best=freeze((best / best.sum(axis=1, keepdims=True)).mean(axis=0)[classes.of]),
+        first_in=freeze((best / best.sum(axis=1, keepdims=True)).mean(axis=0)[classes.of]),
         interval=freeze(np.column_stack([low, high])[classes.of]),
         level=level,
         n_draws=len(places),

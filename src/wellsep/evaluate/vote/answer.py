@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,8 @@ from wellsep._files.records import freeze
 from wellsep._text.sentences import count, listing
 from wellsep.evaluate.answer import Answer
 from wellsep.evaluate.options import VoteOptions
-from wellsep.evaluate.ranks import average_ranks
+from wellsep.evaluate.vote.rule import mean_agreement, vote_shares, with_index
 
-NEAR = 0.9  # partitions that agree by at least this share one vote
-DIFFERENT_K, K_RATIO = 3, 1.5  # from when on the number of clusters varies
 MEASURES = {
     "ari": "adjusted Rand index",
     "ami": "adjusted mutual information",
@@ -24,59 +22,27 @@ MEASURES = {
 }
 
 
-def vote_weights(
-    liked: np.ndarray | None, agreement: np.ndarray, tie_tolerance: float
-) -> np.ndarray:
-    """(D,) what each vote weighs: its squared rank by the first judge's scores, or 1.
-
-    Near copies share one vote.
-    """
-    n = len(agreement)
-    weights = np.ones(n)
-    if liked is not None:
-        weights = (average_ranks(liked, tolerance=tie_tolerance) / n) ** 2
-    shared: np.ndarray = weights / (agreement >= NEAR).sum(axis=1)
-    return shared
+# Two camps: share of the smaller one, and its runs; ARI within the looser one, and between them as
+# a share of that.
+CAMP, CAMP_RUNS, WITHIN, BETWEEN = 0.15, 3, 0.08, 0.2
 
 
-def mean_agreement(agreement: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(D,) weighted mean agreement with the others; 0 where no other has a vote.
+class Camps(NamedTuple):
+    """Two families of runs; the first has the best run."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> mean_agreement(np.array([[1.0, 0.2, 0.6], [0.2, 1.0, 0.0], [0.6, 0.0, 1.0]]), np.ones(3))
-    array([0.4, 0.1, 0.3])
-    """
-    shares = np.tile(weights, (len(weights), 1))
-    np.fill_diagonal(shares, 0.0)  # nobody votes for itself
-    total = shares.sum(axis=1)
-    found: np.ndarray = (shares * agreement).sum(axis=1) / np.where(total > 0, total, 1.0)
-    return found
+    members: tuple[np.ndarray, np.ndarray]  # positions of the runs, best first
+    within: float  # the lesser mean ARI within a camp
+    between: float  # mean ARI between them
 
-
-def k_varies(n_clusters: np.ndarray) -> bool:
-    """Whether the numbers of clusters of the distinct partitions vary enough for a vote to decide.
-
-    Of those with two clusters or more there are at least three different K, and their 90 % quantile
-    is at least 1.5 times their 10 % quantile.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> k_varies(np.array([5, 10, 20])), k_varies(np.array([9, 10, 10, 10, 11]))
-    (True, False)
-    """
-    ks = n_clusters[n_clusters >= 2]
-    if len(np.unique(ks)) < DIFFERENT_K:
-        return False
-    low, high = np.quantile(ks, [0.1, 0.9])
-    return bool(high >= K_RATIO * low)
+    def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """The camps by name, for the record."""
+        first, second = ([names[i] for i in camp] for camp in self.members)
+        return {"first": first, "second": second, "within": self.within, "between": self.between}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Consensus(Answer):
-    """Partitions ranked by their agreement with the others. Larger scores are better.
+    """Partitions ranked by agreement with others of like K, and an index. Larger is better.
 
     Equal partitions are one: they form a class, have one vote, and each run has the score of its
     class.
@@ -86,16 +52,23 @@ class Consensus(Answer):
     classes : Classes
         The M partitions by name (``partitions``), and which of the D distinct ones each is.
     scores : ndarray of shape (M,)
-        Weighted mean agreement with the other distinct partitions.
+        Mean agreement with the partitions nearest in K, times 1 + 2 index; the index alone with
+        ``by_index``.
     options : VoteOptions
     agreement : ndarray of shape (D, D)
         Agreement of every two distinct partitions; 1 on the diagonal.
     weights : ndarray of shape (D,)
         What the vote of each distinct partition weighs.
-    first_judge : str
-        Who weighed them first: "none", "ace" or "given".
-    first_scores : ndarray of shape (M,) or None
-        The first judge's scores.
+    index : str
+        The index that counts beside agreement: its name, "given", or empty for none.
+    index_scores : ndarray of shape (D,) or None
+        Its mean over the embeddings, larger is better, as it counts.
+    bounded : bool
+        Whether the index counts as it is; else by half its rank.
+    unscored : ndarray of shape (D,) of bool or None
+        Partitions without a score by the index, which count as the worst.
+    by_index : bool
+        Whether the index decides alone, since there are too few embeddings or partitions.
     n_objects : int
     n_clusters : ndarray of shape (M,)
         Without noise.
@@ -108,15 +81,18 @@ class Consensus(Answer):
 
     in_draws: ClassVar[str] = "vote"
     _facts: ClassVar[tuple[str, ...]] = (
-        "partitions", "scores", "n_clusters", "coverage", "agreement", "weights", "first_judge",
-        "n_objects", "options"
+        "partitions", "scores", "n_clusters", "coverage", "agreement", "weights", "index",
+        "by_index", "n_objects", "options"
     )  # fmt: skip
 
     options: VoteOptions
     agreement: np.ndarray
     weights: np.ndarray
-    first_judge: str = "none"
-    first_scores: np.ndarray | None = None
+    index: str = ""
+    index_scores: np.ndarray | None = None
+    bounded: bool = True
+    unscored: np.ndarray | None = None
+    by_index: bool = False
     n_objects: int = 0
     reasons: Mapping[str, str] = field(default_factory=dict)
 
@@ -125,18 +101,47 @@ class Consensus(Answer):
         """Number of distinct partitions."""
         return len(self.classes)
 
+    @property
+    def judge(self) -> str:
+        """Who decides: "consensus" or "index"."""
+        return "index" if self.by_index else "consensus"
+
+    @property
+    def defined_scores(self) -> np.ndarray:
+        """(M,) the scores; where the index decides, NaN of a partition that has none."""
+        if not self.by_index or self.unscored is None:
+            return self.scores
+        return np.where(self.unscored[self.classes.of], np.nan, self.scores)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """(D, D) what vote j weighs for partition i."""
+        assert self.n_clusters is not None
+        return vote_shares(self.n_clusters[self.classes.first], self.weights)
+
+    @cached_property
+    def agreed(self) -> np.ndarray:
+        """(D,) mean agreement of each distinct partition with those nearest to it in K."""
+        return mean_agreement(self.agreement, self.shares)
+
+    def score_by(self, agreed: np.ndarray, index: np.ndarray | None) -> np.ndarray:
+        """(D,) scores by this rule, of agreement and an index in the full sample or in a draw."""
+        return index if self.by_index and index is not None else with_index(agreed, index)
+
     @cached_property
     def relative_agreement(self) -> np.ndarray:
-        """(M,) mean agreement with the others, all weighed alike, as a share of the largest.
+        """(M,) mean agreement with partitions of like K, as a share of the largest.
 
-        Near copies share a vote here too. NaN if no partition agrees with the others more than
-        chance would.
+        NaN if no partition agrees with the others more than chance would.
         """
-        alike = vote_weights(None, self.agreement, self.options.tie_tolerance)
-        plain = mean_agreement(self.agreement, alike)
-        largest = plain.max()
-        share = plain / largest if largest > 0 else np.full(len(plain), np.nan)
+        largest = self.agreed.max()
+        share = self.agreed / largest if largest > 0 else np.full(len(self.agreed), np.nan)
         return freeze(share[self.classes.of])
+
+    @cached_property
+    def camps(self) -> Camps | None:
+        """Two families of runs that have little in common, where there are such."""
+        return _two_camps(self)
 
     def matrix(self) -> np.ndarray:
         """(M, M) agreement of every two runs."""
@@ -170,6 +175,32 @@ class Consensus(Answer):
         return (" ".join(steps),)
 
 
+def _two_camps(vote: Consensus) -> Camps | None:
+    """Split the runs by the sign of the leading eigenvector of the doubly centred agreements.
+
+    None where the smaller camp has few runs, is loose, or has something in common with the other.
+    """
+    agreement = vote.agreement
+    if len(agreement) < 2 * CAMP_RUNS:
+        return None
+    means = agreement.mean(axis=0)
+    centred = agreement - means - means[:, None] + means.mean()
+    side = np.linalg.eigh(centred)[1][:, -1] > 0
+    sides = side, ~side
+    smaller = min(one.sum() for one in sides)
+    if smaller < max(CAMP_RUNS, CAMP * len(side)):
+        return None
+    sums = [agreement[np.ix_(one, one)].sum() - one.sum() for one in sides]
+    pairs = [one.sum() * (one.sum() - 1) for one in sides]
+    within = min(total / n for total, n in zip(sums, pairs, strict=True))
+    between = float(agreement[np.ix_(side, ~side)].mean())
+    if within <= WITHIN or between >= BETWEEN * within:
+        return None
+    first = side[vote.classes.of[vote.order[0]]]
+    in_first = (side == first)[vote.classes.of[vote.order]]
+    return Camps((vote.order[in_first], vote.order[~in_first]), float(within), between)
+
+
 def _explained(found: Consensus) -> Iterator[Iterator[str] | tuple[str, ...]]:
     if found.n_distinct == 1:
         yield (
@@ -192,11 +223,13 @@ def _question(found: Consensus) -> Iterator[str]:
         f"of {count(found.n_objects, 'object')} voted for each other by agreement "
         f"({MEASURES[options.agreement]})."
     )
-    if found.first_judge != "none":
-        judge = "ACE" if found.first_judge == "ace" else "the given scores"
-        yield f"A vote weighs by the square of its rank by {judge}."
+    if found.by_index:
+        yield f"The votes are shown only: {found.index}, its mean over the embeddings, decides."
     else:
-        yield "All votes weigh the same."
+        yield "Runs with about as many clusters vote, without the quarter that agrees least."
+        if found.index_scores is not None:
+            name = "the given index" if found.index == "given" else found.index
+            yield f"The score is this agreement times 1 + 2 {name}."
     if found.coverage is not None and (found.coverage < 1).any():
         meaning = "one more cluster" if options.noise == "cluster" else "clusters of one object"
         yield f"Noise (-1) counts as {meaning}."

@@ -1,8 +1,9 @@
-"""Consensus: rank partitions by how far the others agree with them; no embedding is needed."""
+"""Consensus: rank partitions by how far others with about as many clusters agree with them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,47 +12,45 @@ from wellsep._checks.arrays import check_numbers
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count, shown
 from wellsep.compute.statistics.contingency import Counted, count_labels
-from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.options import Computing, VoteOptions
 from wellsep.evaluate.scores import NothingToRank
-from wellsep.evaluate.vote import answer as weighing
-from wellsep.evaluate.vote.answer import Consensus, mean_agreement, vote_weights
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.rule import COPIES, NEAR, on_one_scale, vote_weights
+from wellsep.indices import INDICES
 from wellsep.indices.external import AGREEMENTS
 from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
-
-# Plain consensus beside other judges: name → agreement.
-VOTES = {"plain_consensus": "ari", "plain_consensus_nmi": "nmi"}
 
 
 def consensus(
     runs: Any,
     *,
-    first_judge: Any = None,
+    index: Any = None,
     agreement: str = "ari",
     noise: str = "cluster",
     tie_tolerance: float = TIE,
     device: Any = None,
     n_jobs: int | None = None,
 ) -> Consensus:
-    """Rank partitions by how far the others agree with them; labels alone suffice.
+    """Rank partitions by how far others with about as many clusters agree with them.
 
-    The score of a partition is its mean agreement with the other distinct partitions, weighted by
-    what a first judge thinks of them. No partition votes for itself, equal partitions have one
-    vote, and near copies (an agreement of at least .9) share one. All can be wrong together, and
-    agreement sees no number of clusters beyond those that were tried.
+    Each distinct partition has one vote; near copies (an agreement of at least .9) have at most
+    four together. The agreement of a partition is its mean agreement with those nearest to it in
+    ln K, of whom 30 vote, without the quarter that agrees least. An index multiplies it: the score
+    is the agreement times 1 + 2 ``index``. All can be wrong together, and agreement sees no number
+    of clusters beyond those that were tried.
 
     Parameters
     ----------
     runs : Runs, mapping of names to label vectors, data frame, or array of shape (M, n)
         Each column of a frame and each row of an array is a partition. Vectors may be on a GPU or
         on Dask, where they are counted without being gathered.
-    first_judge : mapping of names to scores, or array of shape (M,), optional
-        Whose favourites weigh more: a vote weighs by the squared rank of its partition (worst 1,
-        best D², ties share). Larger scores are better, an array has them in the order of the
-        runs. By default all weigh the same. The scores of :func:`wellsep.ace` or of another
-        consensus are its ``scores``.
+    index : mapping of names to scores, or array of shape (M,), optional
+        What an index says of each partition, such as its mean silhouette over all embeddings.
+        Larger is better; an array has them in the order of the runs. Below its median it counts
+        as the median. Values outside -1 to 1 count by half their rank, as a share of the number of
+        partitions. By default agreement alone decides.
     agreement : {"ari", "ami", "nmi"}
         How two partitions are compared. "nmi" favours many clusters: use it beside the others.
     noise : {"cluster", "singletons"}
@@ -78,7 +77,8 @@ def consensus(
     Hubert, Arabie (1985), "Comparing partitions", Journal of Classification 2.
     Vinh, Epps, Bailey (2010), "Information theoretic measures for clusterings comparison",
     Journal of Machine Learning Research 11. Strehl, Ghosh (2002), "Cluster ensembles", same
-    journal 3, rank partitions by their mean NMI with the others.
+    journal 3, rank partitions by their mean NMI with the others. The rule and its constants were
+    chosen on runs with known classes; the guide on the consensus says how.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def consensus(
     >>> found = ws.consensus({"a": [0, 0, 0, 1, 1, 1], "b": [0, 0, 1, 1, 2, 2],
     ...                       "c": [0, 0, 0, 0, 1, 1], "copy of a": [5, 5, 5, 2, 2, 2]})
     >>> found.best, found.scores.round(4).tolist()
-    ('c', [0.2834, 0.3434, 0.3844, 0.2834])
+    ('c', [0.2971, 0.3771, 0.4044, 0.2971])
     >>> found.classes.members
     (('a', 'copy of a'), ('b',), ('c',))
     """
@@ -97,55 +97,60 @@ def consensus(
     )
     classes = counted.distinct
     refuse_too_few(classes)
-    if first_judge is None:
+    if index is None:
         return hold_vote(counted, classes, options)
-    given = _first_scores(first_judge, counted.names)
-    return hold_vote(counted, classes, options, "given", given)
-
-
-def plain_votes(counted: Counted, classes: Classes) -> dict[str, Consensus]:
-    """Consensus without a first judge, by agreement; none if there is one partition only.
-
-    Equal partitions count once, and near copies share a vote.
-    """
-    if len(classes) == 1:
-        return {}
-    return {m: hold_vote(counted, classes, VoteOptions(agreement=m)) for m in VOTES.values()}
-
-
-def vote_by_ace(counted: Counted, by_ace: AceResult) -> Consensus:
-    """The vote that ACE weighs: agreement by ARI, squared ranks, near copies share a vote."""
-    options = VoteOptions(tie_tolerance=by_ace.options.tie_tolerance)
-    return hold_vote(counted, by_ace.classes, options, "ace", by_ace.scores)
+    given = _given_scores(index, counted.names)
+    means = (np.bincount(classes.of, given) / classes.sizes)[classes.of]
+    return hold_vote(counted, classes, options, "given", means)
 
 
 def hold_vote(
     counted: Counted,
     classes: Classes,
     options: VoteOptions,
-    first_judge: str = "none",
-    first_scores: np.ndarray | None = None,
+    index: str = "",
+    index_scores: np.ndarray | None = None,
+    *,
+    by_index: bool = False,
 ) -> Consensus:
-    """Let counted partitions vote; a single distinct one agrees wholly with itself."""
+    """Let counted partitions vote; with ``by_index`` the index decides, and the votes are shown.
+
+    ``index_scores`` (M,), the same for equal partitions, are larger where better, NaN where there
+    are none; "given" names an index of the caller.
+    """
     agreement = AGREEMENTS[options.agreement](counted.counts.subset(classes.first))
-    liked = None
-    if first_scores is not None:
-        liked = np.bincount(classes.of, first_scores) / classes.sizes
-    weights = vote_weights(liked, agreement, options.tie_tolerance)
-    several = len(classes) > 1
-    return Consensus(
+    scaled, bounded, unscored = None, True, None
+    if index_scores is not None:
+        means = index_scores[classes.first]
+        unscored = freeze(np.isnan(means))
+        means = np.where(unscored, np.nanmin(means), means)
+        if index in INDICES:
+            bounded = by_index or INDICES[index].range == (-1, 1)
+        else:
+            bounded = by_index or bool(np.abs(means).max() <= 1)
+        scaled = freeze(on_one_scale(means, bounded=bounded, tolerance=options.tie_tolerance))
+    vote = Consensus(
         classes=classes,
-        distinct_scores=freeze(mean_agreement(agreement, weights) if several else np.ones(1)),
+        distinct_scores=freeze(np.ones(1)),
         options=options,
         agreement=freeze(agreement),
-        weights=freeze(weights),
-        first_judge=first_judge,
-        first_scores=first_scores,
+        weights=freeze(vote_weights(agreement)),
+        index=index,
+        index_scores=scaled,
+        bounded=bounded,
+        unscored=unscored,
+        by_index=by_index,
         n_objects=counted.counts.n,
         n_clusters=freeze(counted.n_clusters),
         coverage=freeze(counted.coverage),
-        reasons=_reasons(counted, classes, weights) if several else {},
-        notes=tuple(_notes(classes, agreement)) if several else (),
+    )
+    if len(classes) == 1:
+        return vote
+    return replace(
+        vote,
+        distinct_scores=freeze(vote.score_by(vote.agreed, scaled)),
+        reasons=_reasons(counted),
+        notes=tuple(_notes(classes, agreement)),
     )
 
 
@@ -187,36 +192,33 @@ def refuse_too_few(classes: Classes) -> None:
         )
 
 
-def _first_scores(given: Any, names: tuple[str, ...]) -> np.ndarray:
-    """(M,) the scores that weigh the votes, checked; by name or in the order of the partitions."""
+def _given_scores(given: Any, names: tuple[str, ...]) -> np.ndarray:
+    """(M,) the scores by an index, checked; by name or in the order of the partitions."""
     if isinstance(given, Mapping):
         missing = [name for name in names if name not in given]
         if missing:
             raise ValueError(
-                f"first_judge must have a score for every partition, got none for {missing[0]!r}."
+                f"index must have a score for every partition, got none for {missing[0]!r}."
             )
         given = [given[name] for name in names]
-    scores = check_numbers("first_judge", given)
+    scores = check_numbers("index", given)
     if scores.shape != (len(names),):
         raise ValueError(
-            f"first_judge must have one score per partition ({len(names)}), "
-            f"got shape {scores.shape}."
+            f"index must have one score per partition ({len(names)}), got shape {scores.shape}."
         )
     if not np.isfinite(scores).all():
         where = names[int(np.flatnonzero(~np.isfinite(scores))[0])]
-        raise ValueError(f"first_judge must have finite scores, got none for {where!r}.")
+        raise ValueError(f"index must have finite scores, got none for {where!r}.")
     return freeze(scores, float)
 
 
-def _reasons(counted: Counted, classes: Classes, weights: np.ndarray) -> dict[str, str]:
+def _reasons(counted: Counted) -> dict[str, str]:
     found = {}
     for m, name in enumerate(counted.names):
         if counted.coverage[m] == 0:
             found[name] = "It calls every object noise, so it tells no objects apart."
         elif len(counted.counts.sizes[m]) == 1:
             found[name] = "It has one cluster, so it tells no objects apart."
-        elif not np.delete(weights, classes.of[m]).any():
-            found[name] = "No other partition has a vote."
     return found
 
 
@@ -231,11 +233,11 @@ def _notes(classes: Classes, agreement: np.ndarray) -> Iterator[str]:
     if distinct == 2:
         yield (
             "There are two different partitions only. Each is compared with the other, "
-            "so both have the same score: no ranking is possible."
+            "so both have the same agreement: it ranks neither first."
         )
-    close = int(((agreement >= weighing.NEAR).sum(axis=1) > 1).sum())
-    if close:
+    close = int((agreement >= NEAR).sum(axis=1).max())
+    if close > COPIES:
         yield (
-            f"{close} of {distinct} partitions agree with another one by at least "
-            f"{weighing.NEAR:g}; such near copies share a vote."
+            f"Up to {close} of {distinct} partitions are near copies (agreement of at least "
+            f"{NEAR:g}); such copies have {COPIES:g} votes together."
         )

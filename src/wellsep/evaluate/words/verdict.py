@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +17,8 @@ from wellsep.evaluate.answer import describe_coverage
 from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.structure import Structure
-from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.answer import Camps, Consensus
+from wellsep.evaluate.vote.rule import FEWEST
 from wellsep.runs.folder_names import natural_key
 
 # Thresholds, measured on open experiments; the guide says how.
@@ -24,16 +27,24 @@ APART, ASIDE = 0.5, 0.75  # ARI of the two judges' picks: they disagree; worth a
 SAME, ALIKE = 0.95, 0.75  # ARI from which on two partitions are one answer; much the same
 SPREAD = 2.0  # standard deviations within which a gap between scores is no difference
 ALONE = 0.75  # relative agreement under which a partition stands alone
-CERTAIN, PROBABLE = 0.9, 0.6  # share of the draws in which the answer comes first
+SETTLED = 0.6  # share of the half-samples in which the best, or one much like it, comes first
 COVERED = 0.9  # share of the objects in clusters under which noise is pointed out
-FEW_RUNS, FEW_SPACES, MANY_K = 5, 5, 3
+FEW_SPACES, MANY_K = 5, 3
 
-KINDS = ("nothing to cluster", "judges disagree", "practically tied", "stands alone", "clear")
+KINDS = (
+    "nothing to cluster",
+    "two camps",
+    "judges disagree",
+    "practically tied",
+    "stands alone",
+    "clear",
+)
 
 NEXT = {
     "nothing to cluster": (
         "Next: look for other features or embeddings before you use any of these clusterings."
     ),
+    "two camps": "Next: look at the best of each camp, and find out what tells the two apart.",
     "judges disagree": "Next: look at both on the page, and choose by what the clusters are for.",
     "practically tied": "Next: choose among them by what the clusters are for, or add runs.",
     "stands alone": "Next: look at its clusters before you use it, and add runs like it.",
@@ -48,8 +59,8 @@ class Verdict(Result):
     Attributes
     ----------
     kind : str
-        "nothing to cluster", "judges disagree", "practically tied", "stands alone" or "clear", the
-        first that holds.
+        "nothing to cluster", "two camps", "judges disagree", "practically tied", "stands alone" or
+        "clear", the first that holds.
     headline : str
     second : tuple of str
         Sentences on what else must be known: other kinds that hold, few runs, noise, K at the edge.
@@ -79,12 +90,13 @@ def verdict(
     vote: Consensus | None,
     structure: Structure | None,
     agreed: AgreedGroups,
+    made_in: Sequence[str] = (),
 ) -> Verdict:
-    """Say what a judgement comes to: is there an answer, how certain is it, what to do next.
+    """Say what a judgement comes to: is there an answer, what is it worth, what to do next.
 
-    Five kinds are asked for in this order, and the first that holds makes the headline: nothing to
-    cluster; the judges disagree; practically tied; the best stands alone; clear. Others that hold
-    are in the second line. All judges can be wrong together, and nothing here sees it.
+    Six kinds are asked for in this order, and the first that holds makes the headline: nothing to
+    cluster; two camps; the judges disagree; practically tied; the best stands alone; clear. Others
+    that hold are in the second line. All judges can be wrong together, and nothing here sees it.
 
     Parameters
     ----------
@@ -96,6 +108,8 @@ def verdict(
         How much clearer the partitions are than k-means on a cloud.
     agreed : AgreedGroups
         The groups that every contender finds, and what is open.
+    made_in : sequence of str
+        The embedding of each run, where known.
 
     Returns
     -------
@@ -111,9 +125,10 @@ def verdict(
     >>> found.headline
     "Both runs found the same clustering, 'again' (K = 2), so there is nothing to choose between."
     """
-    case = _Words(ranking, vote, structure)
+    case = _Words(ranking, vote, structure, made_in)
     holds = {
         "nothing to cluster": case.nothing,
+        "two camps": case.camps is not None,
         "judges disagree": case.disagree,
         "practically tied": bool(case.tied),
         "stands alone": case.alone,
@@ -122,6 +137,7 @@ def verdict(
     kind = next(kind for kind in KINDS if holds[kind])
     words = {
         "nothing to cluster": case.say_nothing,
+        "two camps": case.say_camps,
         "judges disagree": case.say_disagree,
         "practically tied": case.say_tied,
         "stands alone": case.say_alone,
@@ -132,25 +148,72 @@ def verdict(
     if kind == "nothing to cluster":
         also.insert(0, case.say_first())
     elif kind != "clear":
-        also.append(case.say_certainty(by_one_judge=kind != "practically tied"))
+        also.append(case.say_share())
     second = tuple(s for s in (*also, agreed.why, *case.remarks()) if s)
-    groups = "" if agreed.why else " ".join(agreed.sentences())
-    facts = case.to_dict() | agreed.to_facts()
+    shared = agreed.to_facts()
+    silent = agreed.why or (case.too_few and len(shared["contenders"]) < 2)  # no word on shares
+    groups = "" if silent else " ".join(agreed.sentences())
+    facts = case.to_dict() | shared
     return Verdict(kind, headline, second, case.say_next(kind), facts, groups)
+
+
+class Worth(NamedTuple):
+    """What picks that came first in a range of shares of the half-samples were worth."""
+
+    low: float
+    high: float
+    trials: int
+    sets: int
+    best_quarter: float  # share of the picks in the best quarter of their runs
+    above_median: float
+    loss: float  # ARI to the best run that 8 of 10 picks stay below
+
+    def sentence(self) -> str:
+        """Say it."""
+        quarter, median = (round(10 * share) for share in (self.best_quarter, self.above_median))
+        return (
+            f"In {self.trials} trials with known classes where a pick came first in "
+            f"{self.low:.0%} to {self.high:.0%} of the half-samples, it was in the best quarter of "
+            f"the runs in {quarter} of 10, above the median run in {median} of 10, and 8 of 10 "
+            f"lost less than {self.loss:.2f} ARI to the best."
+        )
+
+
+@cache
+def worth_table() -> tuple[Worth, ...]:
+    """The shipped table, the largest shares first; made by experiments/votes/worth.py."""
+    text = files("wellsep.evaluate.words").joinpath("worth.json").read_text(encoding="utf-8")
+    rows, high = [], 1.0
+    for row in json.loads(text):
+        low = row.pop("from")
+        rows.append(Worth(low, high, **row))
+        high = low
+    return tuple(rows)
+
+
+def worth_of(share: float) -> Worth:
+    """The row of the table that a share belongs to."""
+    return next(row for row in worth_table() if share >= row.low)
 
 
 class Facts:
     """The facts of one judgement."""
 
     def __init__(
-        self, ranking: Ranking, vote: Consensus | None, structure: Structure | None
+        self,
+        ranking: Ranking,
+        vote: Consensus | None,
+        structure: Structure | None,
+        made_in: Sequence[str] = (),
     ) -> None:
         self.ranking, self.vote, self.structure = ranking, vote, structure
+        self.made_in = made_in
         self.ace = ranking.by_ace
         self.best = ranking.best
         self.at = ranking.names.index(self.best)
         self.sure = ranking.confidence
         self.by_vote = ranking.judge == "consensus"
+        self.by_index = ranking.judge == "index"
         self.n_distinct = len(self.ranking.classes)
         self.unanimous = self.n_distinct == 1
 
@@ -177,7 +240,7 @@ class Facts:
     @cached_property
     def between(self) -> float | None:
         """ARI of the two judges' picks; the largest where a judge has several."""
-        if self.vote is None or len(self.picks) < 2:
+        if self.vote is None or len(self.picks) < 2 or self.by_index:
             return None
         own = self.vote.classes.of
         rows, columns = own[list(self.picks["ace"])], own[list(self.picks["consensus"])]
@@ -231,9 +294,9 @@ class Facts:
         """
         other = self.close
         if self.sure is not None and self.chance is not None:
-            if self.chance >= PROBABLE:
+            if self.chance >= SETTLED:
                 return []
-            often = self.sure.probability_best
+            often = self.sure.first_in
             other = other | (often >= max(often[self.at], 1 / self.sure.n_draws))
         other = other & ~self.alike
         return [int(i) for i in self.ranking.first_of_each if other[i]]
@@ -257,7 +320,36 @@ class Facts:
         if self.sure is None:
             return None
         first = self.ranking.classes.first
-        return float(min(1.0, self.sure.probability_best[first[self.alike[first]]].sum()))
+        return float(min(1.0, self.sure.first_in[first[self.alike[first]]].sum()))
+
+    @property
+    def first_in(self) -> float | None:
+        """Share of the half-samples in which the best run itself comes first."""
+        return None if self.sure is None else float(self.sure.first_in[self.at])
+
+    @cached_property
+    def k_first_in(self) -> dict[int, float]:
+        """K to the share of the half-samples in which a run with K clusters comes first."""
+        if self.sure is None or self.ranking.n_clusters is None:
+            return {}
+        return self.sure.share_of_k(self.ranking.n_clusters)
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there is too little for any word on how stable the pick is."""
+        return self.by_index or self.n_distinct < FEWEST
+
+    @cached_property
+    def worth(self) -> Worth | None:
+        """What picks with such a share were worth in trials; None where it was not measured."""
+        if self.too_few or self.first_in is None or not self.by_vote or self.ace is None:
+            return None
+        return worth_of(self.first_in)
+
+    @cached_property
+    def camps(self) -> Camps | None:
+        """Two families of runs that have little in common, where there are such."""
+        return None if self.vote is None else self.vote.camps
 
     @property
     def ks(self) -> np.ndarray:
@@ -295,7 +387,11 @@ class Facts:
             "ari_of_picks": self.between,
             "tied": [names[i] for i in self.tied],
             "relative_agreement": self.relative_agreement,
-            "first_in": self.chance,
+            "first_in": self.first_in,
+            "first_in_with_its_like": self.chance,
+            "first_in_by_k": self.k_first_in,
+            "worth": None if self.worth is None else self.worth._asdict(),
+            "camps": None if self.camps is None else self.camps.to_dict(names),
             "above_structureless": self.gain,
         }
 
@@ -343,7 +439,7 @@ class _Words(Facts):
             return f"Practically tied: {names} have the same score."
         return (
             f"Practically tied: {names}. These are different clusterings, and their scores differ "
-            "by less than the draws move them."
+            "by less than the half-samples move them."
         )
 
     def say_alone(self) -> str:
@@ -367,36 +463,91 @@ class _Words(Facts):
             "choose between."
         )
 
+    def say_camps(self) -> str:
+        assert self.camps is not None
+        names, (first, second) = self.ranking.names, self.camps.members
+        return (
+            f"The runs fall into two camps that have little in common ({len(first)} and "
+            f"{len(second)} runs, ARI {self.camps.between:.2f} between them, at least "
+            f"{self.camps.within:.2f} within). Each may describe something real, a batch for "
+            "instance; no judge can tell which you want. Best of each: "
+            f"{names[first[0]]!r} and {names[second[0]]!r}. {self._what_tells_camps_apart()}"
+        )
+
+    def _what_tells_camps_apart(self) -> str:
+        """Embeddings, numbers of clusters or parameters that only one camp has."""
+        assert self.camps is not None
+        names, params = self.ranking.names, self.ranking.params
+        facts: dict[str, list[set[str]]] = {"embedding": [], "K": []}
+        for camp in self.camps.members:
+            facts["embedding"].append({self.made_in[i] for i in camp if self.made_in} - {""})
+            ks = () if self.ranking.n_clusters is None else self.ranking.n_clusters[camp]
+            facts["K"].append({str(k) for k in ks})
+            for key in dict.fromkeys(k for i in camp for k in params.get(names[i], {})):
+                values = {str(params.get(names[i], {}).get(key)) for i in camp}
+                facts.setdefault(key, []).append(values)
+        for what, sides in facts.items():
+            if len(sides) == 2 and all(sides) and not sides[0] & sides[1]:
+                first, second = (listing(sorted(side), most=3) for side in sides)
+                return f"They differ in {what}: {first} against {second}."
+        return "Neither embedding, K nor a parameter tells them apart."
+
     def say_clear(self) -> str:
         if self.unanimous:
             return self.say_unanimous()
-        names = self.ranking.names
-        return f"{self.best!r} is the best of {count(len(names), 'run')}. {self.say_certainty()}"
+        n = count(len(self.ranking.names), "run")
+        if self.by_index:
+            return f"{self.named(self.at)} is ranked first of {n}. {self.ranking.why_index}"
+        return f"{self.named(self.at)} is ranked first of {n}. {self.say_share('It')}".rstrip()
 
-    def say_certainty(self, *, by_one_judge: bool = False) -> str:
-        """How often the answer comes first; `by_one_judge`: others do not share it."""
+    def say_share(self, who: str = "") -> str:
+        """How often the best run comes first, and its K; nothing where there is too little."""
         n = int(self.same.sum())
         nearly = "" if self.equal.sum() == n else " or nearly so"
         by = f" {n} runs found it{nearly}." if n > 1 and not self.tied else ""
-        if self.sure is None or self.chance is None:
-            return f"How certain this is was not computed.{by}"
-        unsettled = self.tied or self.opposed
-        word = "Open" if unsettled else "Certain" if self.chance >= CERTAIN else "Probable"
-        often_first = f"{self.chance:.0%} of {self.sure.n_draws} draws"
-        often = self.alike & ((self.sure.probability_best > 0) | self.equal)
-        who = repr(self.best)
-        if (often & ~self.equal).any():  # then the share is not that of the best alone
-            ks = (
-                None
-                if self.ranking.n_clusters is None
-                else np.unique(self.ranking.n_clusters[often])
-            )
-            span = "" if ks is None or len(ks) < 2 else f" ({_tried(ks)})"
-            who += f" or a clustering much like it{span}"
-        if by_one_judge:  # "certain" would contradict the headline
-            judge = "The consensus" if self.by_vote else "ACE"
-            return f"{judge} puts {who} first in {often_first}.{by}"
-        return f"{word}: {who} comes first in {often_first}.{by}"
+        if self.too_few:
+            return by.strip()
+        if self.sure is None or self.first_in is None:
+            return f"How stable this is was not computed.{by}"
+        n_draws = self.sure.n_draws
+        times = f"{round(self.first_in * n_draws)} of {n_draws} half-samples"
+        share = f"{who or repr(self.best)} comes first in {times}"
+        return f"{share}{self._share_of_k(n_draws)}.{self._comes_first_more_often()}{by}"
+
+    def _share_of_k(self, n_draws: int) -> str:
+        """The share of K, and the least range round it that has most half-samples."""
+        if self.ranking.n_clusters is None or len(self.ks) < 2:
+            return ""
+        k = int(self.ranking.n_clusters[self.at])
+        own = self.k_first_in.get(k, 0.0)
+        words = f", K = {k} in {round(own * n_draws)}"
+        if own >= SETTLED:
+            return words
+        ks = sorted(self.k_first_in)
+        spans = [
+            (high - low, low, high, total)
+            for low in ks
+            for high in ks
+            if low <= k <= high
+            and (total := sum(v for x, v in self.k_first_in.items() if low <= x <= high)) >= SETTLED
+        ]
+        if not spans:
+            return words
+        _, low, high, total = min(spans)
+        return f"{words}, K = {low} to {high} in {round(total * n_draws)}"
+
+    def _comes_first_more_often(self) -> str:
+        """Other runs that come first more often, and baselines that all pick another run."""
+        assert self.sure is not None
+        words, share = "", self.sure.first_in
+        rival = max(self.ranking.order, key=lambda i: share[i])
+        if share[rival] > share[self.at]:
+            name = self.ranking.names[rival]
+            words += f" {name!r} does more often, in {round(share[rival] * self.sure.n_draws)}."
+        others = self.ranking.shown_baselines
+        if others and all(self.ranking.ranks_by(name)[self.at] > 1 for name in others):
+            words += " Every judge and baseline beside it picks another run."
+        return words
 
     def remarks(self) -> Iterator[str]:
         """Sentences of the second line that do not depend on the headline."""
@@ -449,8 +600,8 @@ class _Words(Facts):
             )
         if self.by_vote and 1 < n < FEW_SPACES and runs > n:
             yield (
-                f"The {runs} runs come from {n} distinct embeddings; runs that share one agree "
-                "for that reason."
+                f"The {self.n_distinct} different clusterings come from {n} embeddings; those that "
+                "share one agree for that reason."
             )
         if ace.untested:
             yield (
@@ -468,7 +619,7 @@ class _Words(Facts):
             )
         elif self.n_distinct == 2:
             yield "There are two different clusterings: they can be compared, not ranked."
-        elif self.n_distinct < FEW_RUNS:
+        elif self.n_distinct < FEWEST:
             yield (
                 f"There are only {self.n_distinct} different clusterings; agreement on so few can "
                 "be chance."
@@ -485,23 +636,16 @@ class _Words(Facts):
             yield f"The best has the {word} K tried ({k}){blind}: try {more}."
 
     def _on_certainty(self) -> Iterator[str]:
-        if self.sure is None:
+        if self.worth is not None:
+            yield self.worth.sentence()
+        if self.sure is None or self.too_few:
             return
         low, high = self.sure.interval[self.at]
         if low > 1:
             yield (
                 f"{self.best!r} has rank 1, but ranks {low:g} to {high:g} in "
-                f"{self.sure.level:.0%} of the draws."
+                f"{self.sure.level:.0%} of the half-samples."
             )
-        if not self.alike.all():
-            chance = self.sure.probability_best
-            names, order = self.ranking.names, self.ranking.order
-            rival = max(order[~self.alike[order]], key=chance.__getitem__)
-            if chance[rival] > chance[self.at]:
-                yield (
-                    f"{names[rival]!r} comes first in more draws "
-                    f"({chance[rival]:.0%}, {self.best!r} {chance[self.at]:.0%})."
-                )
 
     def say_next(self, kind: str) -> str:
         """One thing to do next."""
@@ -511,12 +655,12 @@ class _Words(Facts):
             return "Next: look at its clusters, and add runs with other settings to compare."
         if self.edge:
             return f"Next: add runs with {'more' if self.edge > 0 else 'fewer'} clusters."
-        if self.n_distinct < FEW_RUNS:
+        if self.n_distinct < FEWEST:
             return "Next: add runs; so few say little."
         if self.ace is None:
             return "Next: rank again with embeddings, to see whether there is anything to cluster."
         if self.sure is None:
-            return "Next: rank again with 100 draws, to see how certain this is."
+            return "Next: rank again with 100 half-samples, to see how stable this is."
         return NEXT[kind]
 
 

@@ -77,7 +77,7 @@ def first_places(ranking: Ranking) -> list[tuple[str, float]]:
     if ranking.confidence is None or len(ranking.first_of_each) < 2:
         return []
     first = ranking.first_of_each
-    shares = np.asarray(ranking.confidence.probability_best)[first]
+    shares = np.asarray(ranking.confidence.first_in)[first]
     order = np.argsort(-shares, kind="stable")
     bar = [(ranking.names[first[i]], float(shares[i])) for i in order if shares[i] >= LEAST_SHARE]
     rest = float(shares.sum()) - sum(share for _, share in bar)

@@ -15,12 +15,9 @@ MOST_PARAMS = 8  # params with more keys than this share one column
 BASELINES = {
     "ace": ("ACE", "Rank by ACE."),
     "own_space": ("own space", f"Rank by it. {WORDS['own_space']}"),
-    "mean_admitted": ("mean", f"Rank by it. {WORDS['mean_admitted']}"),
-    "mean_all": ("mean (all)", f"Rank by it. {WORDS['mean_all']}"),
+    "mean_all": ("mean", f"Rank by it. {WORDS['mean_all']}"),
     "input": ("input", f"Rank by it. {WORDS['input']}"),
     "consensus": ("consensus", f"Rank by it. {WORDS['consensus']}"),
-    "plain_consensus": ("plain consensus", f"Rank by it. {WORDS['plain_consensus']}"),
-    "plain_consensus_nmi": ("plain (NMI)", f"Rank by it. {WORDS['plain_consensus_nmi']}"),
 }
 
 
@@ -39,7 +36,7 @@ def ranking_table(
     >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
     >>> table = ranking_table(rank(ws.ace(scores, dip=False)))
     >>> [column.key for column in table.columns]
-    ['rank', 'name', 'score', 'picked', 'rank:mean_admitted']
+    ['rank', 'name', 'score', 'picked', 'rank:mean_all']
     >>> table.columns[1].values
     ('partition 1', 'partition 2', 'partition 0')
     """
@@ -65,9 +62,9 @@ def ranking_table(
         )
     if ranking.confidence is not None:
         sure = ranking.confidence
-        said = f"Share of {sure.n_draws} half-samples in which the run is best."
-        likely = _take(sure.probability_best, order)
-        columns.append(Column("best", "first in", "share", likely, said, 1))
+        said = f"Share of {sure.n_draws} half-samples in which the run comes first."
+        shares = _take(sure.first_in, order)
+        columns.append(Column("best", "first in", "share", shares, said, 1))
         low_high = tuple((int(a), int(b)) for a, b in sure.interval[order])
         said = f"Lowest and highest rank in {sure.level:.0%} of {sure.n_draws} half-samples."
         columns.append(Column("interval", "rank interval", "interval", low_high, said, -1))
@@ -108,11 +105,7 @@ def judge_picks(ranking: Ranking) -> dict[int, list[str]]:
     for i in ranking.order:
         first.setdefault(int(ranking.classes.of[i]), int(i))
     ranks = {ranking.title: ranking.rank}
-    for name in (*ranking.baselines, *ranking.by_other_index):
-        if name == "mean_all" and np.array_equal(
-            ranking.baselines[name], ranking.baselines["mean_admitted"]
-        ):
-            continue
+    for name in (*ranking.shown_baselines, *ranking.by_other_index):
         label = BASELINES[name][0] if name in BASELINES else f"ACE ({name})"
         ranks[label] = ranking.ranks_by(name)
     found: dict[int, list[str]] = {}
@@ -145,10 +138,7 @@ def _ranking_title(name: str) -> str:
 
 def _baseline_columns(ranking: Ranking, order: np.ndarray) -> list[Column]:
     found = []
-    for name in ranking.baselines:
-        scores = ranking.baselines
-        if name == "mean_all" and np.array_equal(scores[name], scores["mean_admitted"]):
-            continue
+    for name in ranking.shown_baselines:
         label, said = BASELINES.get(name, (name, f"Rank by {name}."))
         ranks = _take(ranking.ranks_by(name), order)
         found.append(Column(f"rank:{name}", label, "int", ranks, said, -1))

@@ -35,7 +35,7 @@
 
   // The filter: words, "quoted words", -word, OR, and comparisons such as K >= 5 or space="PCA 20".
   const space = {key: 'space', label: 'space', kind: 'text', values: runs.map((run) => W.data.spaces[W.spaceOf(run)] ?? '')};
-  const OTHER = {name: ['name', 'partition', 'clustering'], k: ['clusters'], best: ['p_best', 'p(best)']};
+  const OTHER = {name: ['name', 'partition', 'clustering'], k: ['clusters'], best: ['first_in', 'first in']};
   const known = [];
   for (const c of columns.some((c) => c.label.toLowerCase() === 'space') ? columns : [...columns, space]) {
     for (const name of [c.label, c.key, c.key.replace(/^\w+:/, ''), ...(OTHER[c.key] || [])]) known.push([name.toLowerCase(), c]);

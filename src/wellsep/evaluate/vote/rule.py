@@ -1,0 +1,99 @@
+"""The rule of the vote: runs with about as many clusters support a partition, and the index.
+
+Its constants were chosen on open runs and declared before others were looked at; see the guide.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wellsep.evaluate.ranks import average_ranks
+
+NEAR, COPIES = 0.9, 4.0  # near copies agree by at least so much, and have so many votes together
+BAND = 30.0  # votes that the band of a partition holds
+LOWEST = 0.25  # share of the votes in a band, those that agree least, that is left out
+SAY = 2.0  # of the index: agreement counts 1 + SAY * index times
+FEWEST = 5  # different partitions without which no vote is held
+_EDGE = 1e-12  # distances in ln K that differ by less are equal
+
+
+def shared_votes(agreement: np.ndarray) -> np.ndarray:
+    """(D,) the share of each partition in the one vote that its near copies have together."""
+    shares: np.ndarray = 1 / (agreement >= NEAR).sum(axis=1)
+    return shares
+
+
+def vote_weights(agreement: np.ndarray) -> np.ndarray:
+    """(D,) what each vote weighs: 1, and less where more than four near copies would vote."""
+    weights: np.ndarray = np.minimum(1.0, COPIES * shared_votes(agreement))
+    return weights
+
+
+def vote_shares(n_clusters: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(D, D) what vote j weighs for partition i: nothing outside the band of i.
+
+    The band holds the partitions nearest in ln K until they have 30 votes, and all that are as near
+    as the last of them. No partition votes for itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> vote_shares(np.array([2, 4, 8]), np.array([1.0, 1.0, 40.0]))
+    array([[ 0.,  1., 40.],
+           [ 1.,  0., 40.],
+           [ 0.,  1.,  0.]])
+    """
+    logs = np.log(np.maximum(n_clusters, 1))
+    apart = np.abs(logs[:, None] - logs)
+    np.fill_diagonal(apart, np.inf)
+    order = np.argsort(apart, axis=1, kind="stable")
+    short = np.cumsum(weights[order], axis=1) < BAND - 1e-9
+    last = np.minimum(short.sum(axis=1), len(weights) - 2)[:, None]
+    edge = np.take_along_axis(apart, np.take_along_axis(order, last, axis=1), axis=1)
+    shares: np.ndarray = np.where(apart <= edge + _EDGE, weights, 0.0)
+    return shares
+
+
+def mean_agreement(agreement: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """(D,) mean agreement by vote, without the quarter of the votes that agrees least.
+
+    A vote at the edge of that quarter counts in part; 0 where nobody votes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> agreement = np.array([[1.0, 0.2, 0.6], [0.2, 1.0, 0.0], [0.6, 0.0, 1.0]])
+    >>> mean_agreement(agreement, 1 - np.eye(3)).round(3)
+    array([0.467, 0.133, 0.4  ])
+    """
+    order = np.argsort(agreement, axis=1, kind="stable")
+    weight = np.take_along_axis(shares, order, axis=1)
+    total = weight.sum(axis=1, keepdims=True)
+    weight = np.clip(np.cumsum(weight, axis=1) - LOWEST * total, 0.0, weight)
+    sums = (weight * np.take_along_axis(agreement, order, axis=1)).sum(axis=1)
+    total = weight.sum(axis=1)
+    means: np.ndarray = sums / np.where(total > 0, total, 1.0)
+    return means
+
+
+def on_one_scale(index: np.ndarray, *, bounded: bool, tolerance: float) -> np.ndarray:
+    """(D,) an index from -1 to 1 as it is; of any other half the rank, as a share of D."""
+    if bounded:
+        return index
+    half: np.ndarray = average_ranks(index, tolerance=tolerance) / (2 * len(index))
+    return half
+
+
+def with_index(agreed: np.ndarray, index: np.ndarray | None) -> np.ndarray:
+    """(D,) agreement times 1 + twice the index, which counts as its median where it is below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with_index(np.array([0.5, 0.5, 0.5]), np.array([0.0, 0.25, 0.5]))
+    array([0.75, 0.75, 1.  ])
+    """
+    if index is None:
+        return agreed
+    scores: np.ndarray = agreed * (1 + SAY * np.maximum(index, np.median(index)))
+    return scores
