@@ -76,11 +76,11 @@ def test_a_database_of_somebody_else_is_refused(tmp_path):
         ("mlflow", lambda folder: log_run(None, LABELS)),
     ],
 )
-def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, library, call):
+def test_a_missing_library_is_named_with_how_to_install_it(tmp_path, monkeypatch, library, call):
     (tmp_path / "a.h5ad").touch()
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.setitem(sys.modules, f"{library}.artifacts", None)
-    with pytest.raises(ImportError, match=rf"the package {library}, .*wellsep\[{library}\]"):
+    with pytest.raises(ImportError, match=rf"the package {library}, .*pip install {library}"):
         call(tmp_path)
 
 

@@ -117,8 +117,8 @@ def hellinger():
     text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = text.split("## Add a metric")[1].split("\n## ")[0]
     lines = section.split("```python\n")[1].split("```")[0]
-    shares, labels = _shares()
-    exec(lines, {"ws": ws, "shares": shares, "labels": labels})
+    X, labels = _shares()
+    exec(lines, {"ws": ws, "X": X, "labels": labels})
     yield METRICS["hellinger"]
     del METRICS["hellinger"]
 

@@ -50,7 +50,7 @@ def explore(
         typer.Option(
             "--method",
             "-m",
-            help="k-means, mixture, ward, hdbscan, spectral; with words or distances k-medoids, "
+            help="Of k-means, mixture, ward, hdbscan, spectral; with words or distances k-medoids, "
             "average. Repeat for more; all by default.",
         ),
     ] = None,
