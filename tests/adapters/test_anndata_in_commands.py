@@ -92,7 +92,7 @@ def test_layouts_are_not_judged_unless_they_are_named(path, capsys):
     assert runs.open_layout("X_umap").shape == (90, 2)
     named = runs_from_anndata(path, "X_*", "leiden_*")
     assert list(named.spaces) == ["X_pca", "X_scvi", "X_umap"]
-    _, out, _ = run(capsys, "rank", path, *QUICK, "--labels", "leiden_*")
+    _, out, _ = run(capsys, "rank", path, *QUICK, "--labels", "leiden_*", "--judge", "ace")
     assert "'X_umap' has two columns. It is taken for a layout and not judged." in out
     assert "3 partitions were judged in 2 spaces" in out
 
@@ -168,9 +168,9 @@ def test_the_answer_is_written_back(where, path, capsys):
         assert (code, err) == (0, f"wrote {path}\n")
         assert run(capsys, "rank", path, *words)[0] == 0  # a second answer replaces the first
         target = anndata.read_h5ad(path)
-    assert target.obs["wellsefirst_in"].tolist() == target.obs["leiden_pca_1"].tolist()
+    assert target.obs["wellsep_best"].tolist() == target.obs["leiden_pca_1"].tolist()
     entry = target.uns["wellsep"]
-    assert (entry["best"], entry["judge"], entry["index"]) == ("leiden_pca_1", "ace", "silhouette")
+    assert (entry["best"], entry["judge"], entry["index"]) == ("leiden_pca_1", "index", "silhouette")
     assert entry["ranking"]["partition"][0] == "leiden_pca_1"
     assert len(target.obsm) == 3
 

@@ -15,7 +15,7 @@ from wellsep.cli.main import main
 from wellsep.evaluate import Judgement
 from wellsep.runs import Run, Runs
 
-QUICK = ["--draws", "4"]
+QUICK = ["--draws", "4", "--judge", "ace"]
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
 def test_the_best_run_comes_first_with_its_story(folder, capsys):
     code, out, err = run(capsys, "rank", folder, *QUICK)
     assert code == 0
-    assert out.startswith("'0% wrong' is the best of 3 runs.")
+    assert out.startswith("'0% wrong' (K = 3) is ranked first of 3 runs.")
     table = out[out.index("Ranking by ACE") :]
     rows = [line.split() for line in table.splitlines() if "wrong" in line and line[:6].strip()]
     assert rows[0][:3] == ["1", "0%", "wrong"]

@@ -27,7 +27,7 @@ def test_a_saved_judgement_becomes_a_page(folder, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["report", str(folder / "result"), "-o", str(page)]) == 0
     assert "is the best</" not in page.read_text("utf-8")
-    assert "is the best of 8 runs." in page.read_text("utf-8")
+    assert "is ranked first of 8 runs." in page.read_text("utf-8")
     assert f"wrote {page}" in capsys.readouterr().err
 
 

@@ -46,11 +46,11 @@ def body_of(text: str) -> str:
 def test_the_answer_comes_first_in_a_sentence(page):
     text = body_of(page)
     assert small_judgement().verdict.headline in text
-    assert text.index("is the best of") < text.index("The ranking") < text.index("In words")
+    assert text.index("is ranked first of") < text.index("The ranking") < text.index("In words")
 
 
 def test_how_sure_it_is_stands_beside_the_answer(page):
-    assert re.search(r"comes first in \d+% of 6 draws", body_of(page))
+    assert re.search(r"comes first in \d+ of 6 half-samples", body_of(page))
 
 
 def test_the_page_refers_to_nothing_outside_itself(page):
@@ -120,7 +120,7 @@ def test_without_runs_the_page_says_what_it_leaves_out(tmp_path):
     text = body_of(page.read_text("utf-8"))
     assert "The spaces are not drawn: the page was made without the runs" in text
     assert "The objects of the chosen partition are not shown" in text
-    assert "How certain this is was not computed." in text
+    assert "How stable this is was not computed." in text
 
 
 def test_a_judgement_without_runs_still_shows_its_planes_and_its_objects(tmp_path):

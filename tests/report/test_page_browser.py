@@ -309,8 +309,8 @@ def test_the_rows_that_are_shown_come_down_as_csv_with_formulas_disarmed_or_all_
             "truth"} <= set(found)  # fmt: skip
     scores = small_judgement()
     heat = {row["space"]: row for row in found["agreement"]}
-    kept = [scores.answer.spaces[i] for i in scores.answer.screen.retained]
-    expected = scores.answer.groups.agreement[0, 1]
+    kept = [scores.by_ace.spaces[i] for i in scores.by_ace.screen.retained]
+    expected = scores.by_ace.groups.agreement[0, 1]
     assert heat[kept[0]][kept[1]] == pytest.approx(expected, abs=1e-6)
 
 

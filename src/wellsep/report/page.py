@@ -146,7 +146,7 @@ def render_report(
     >>> runs = ws.Runs.from_parts({"flat": X}, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]})
     >>> judgement = ws.judge(runs, n_draws=0, dip=False)
     >>> page = ws.render_report(judgement, pathlib.Path(tempfile.mkdtemp()) / "r.html", runs=runs)
-    >>> "is the best of 2 runs" in page.read_text(encoding="utf-8")
+    >>> "is ranked first of 2 runs" in page.read_text(encoding="utf-8")
     True
     """
     if is_exploration(result):
