@@ -170,7 +170,11 @@ def test_the_answer_is_written_back(where, path, capsys):
         target = anndata.read_h5ad(path)
     assert target.obs["wellsep_best"].tolist() == target.obs["leiden_pca_1"].tolist()
     entry = target.uns["wellsep"]
-    assert (entry["best"], entry["judge"], entry["index"]) == ("leiden_pca_1", "index", "silhouette")
+    assert (entry["best"], entry["judge"], entry["index"]) == (
+        "leiden_pca_1",
+        "index",
+        "silhouette",
+    )
     assert entry["ranking"]["partition"][0] == "leiden_pca_1"
     assert len(target.obsm) == 3
 

@@ -297,7 +297,10 @@ def rank(
         if other.partitions != result.partitions:
             raise ValueError("others must rank the same partitions in the same order.")
         by_other_index[other.index] = freeze(other.scores)
-    for name, beside in (("ace", ace), ("vote", vote)):
+    for name, beside, kind in (("ace", ace, AceResult), ("vote", vote, Consensus)):
+        if beside is not None:
+            how = "consensus" if name == "vote" else name
+            check_kind(name, beside, kind, f"make one with {how}")
         if beside is not None and beside.partitions != result.partitions:
             raise ValueError(f"{name} must rank the same partitions in the same order.")
     if ace is not None and isinstance(result, AceResult):

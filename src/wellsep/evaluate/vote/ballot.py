@@ -15,8 +15,9 @@ from wellsep.compute.statistics.contingency import Counted, count_labels
 from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.options import Computing, VoteOptions
 from wellsep.evaluate.scores import NothingToRank
+from wellsep.evaluate.vote import rule
 from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.rule import COPIES, NEAR, on_one_scale, vote_weights
+from wellsep.evaluate.vote.rule import on_one_scale, vote_weights
 from wellsep.indices import INDICES
 from wellsep.indices.external import AGREEMENTS
 from wellsep.partitions import Classes, Partitions
@@ -235,9 +236,9 @@ def _notes(classes: Classes, agreement: np.ndarray) -> Iterator[str]:
             "There are two different partitions only. Each is compared with the other, "
             "so both have the same agreement: it ranks neither first."
         )
-    close = int((agreement >= NEAR).sum(axis=1).max())
-    if close > COPIES:
+    close = int((agreement >= rule.NEAR).sum(axis=1).max())
+    if close > rule.COPIES:
         yield (
             f"Up to {close} of {distinct} partitions are near copies (agreement of at least "
-            f"{NEAR:g}); such copies have {COPIES:g} votes together."
+            f"{rule.NEAR:g}); such copies have {rule.COPIES:g} votes together."
         )
