@@ -67,7 +67,7 @@ def test_the_default_is_defined_wherever_there_is_a_first_component(X, defined):
 )
 def test_a_space_without_a_first_component_stays(projection, undefined):
     spaces = {"undefined": undefined, "groups": groups(seed=2), "one mode": one_mode()}
-    judgement = ws.judge(runs_of(spaces), ace={"projection": projection}, n_draws=0)
+    judgement = ws.judge(runs_of(spaces), judge="ace", ace={"projection": projection}, n_draws=0)
     result = judgement.answer
     assert result.untested == ("undefined",)
     assert [d.space for d in result.dropped if d.step == "dip"] == ["one mode"]
@@ -77,7 +77,9 @@ def test_a_space_without_a_first_component_stays(projection, undefined):
 
 def test_an_undefined_space_stays_in_every_half_sample():
     runs = runs_of({"white": whitened(groups()), "groups": groups(seed=2)})
-    tested, untested = (ws.judge(runs, n_draws=20, dip=dip).ranking for dip in (True, False))
+    tested, untested = (
+        ws.judge(runs, judge="ace", n_draws=20, dip=dip).ranking for dip in (True, False)
+    )
     np.testing.assert_array_equal(tested.confidence.ranks, untested.confidence.ranks)
 
 
@@ -89,10 +91,11 @@ def test_an_undefined_space_pays_for_nobody_in_holms_correction():
 
 def test_the_note_stands_before_the_answer(tmp_path, capsys):
     runs = runs_of({"white": whitened(groups()), "groups": groups(seed=2)})
-    text = ws.judge(runs, n_draws=0).explain()
+    text = ws.judge(runs, judge="ace", n_draws=0).explain()
     assert text.index("Dip test of 'white': undefined, because") < text.index("Best: 'three'")
     runs.save(tmp_path / "runs.npz")
-    assert main(["rank", str(tmp_path / "runs.npz"), "--draws", "0", "--cache", "none"]) == 0
+    options = ["--judge", "ace", "--draws", "0", "--cache", "none"]
+    assert main(["rank", str(tmp_path / "runs.npz"), *options]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.count("undefined, because") == 1
     assert shown.index("The dip test is undefined in 'white'") < shown.index("Ranking by ACE")
@@ -100,14 +103,14 @@ def test_the_note_stands_before_the_answer(tmp_path, capsys):
 
 def test_if_no_tested_space_has_two_modes_all_stay():
     spaces = {"white": whitened(groups()), "one mode": one_mode(), "another": one_mode(6)}
-    result = ws.judge(runs_of(spaces), n_draws=0).answer
+    result = ws.judge(runs_of(spaces), judge="ace", n_draws=0).answer
     assert result.screen.none_passed
     assert len(result.screen.retained) == 3
 
 
 def test_if_no_space_can_be_tested_all_stay():
     spaces = {f"white {i}": whitened(groups(seed=i)) for i in range(3)}
-    judgement = ws.judge(runs_of(spaces), n_draws=10)
+    judgement = ws.judge(runs_of(spaces), judge="ace", n_draws=10)
     assert len(judgement.answer.screen.retained) == 3
     assert not judgement.answer.screen.none_passed
     assert "The dip test is undefined in every space" in judgement.explain()
@@ -115,7 +118,7 @@ def test_if_no_space_can_be_tested_all_stay():
 
 def test_a_collapsed_space_is_still_left_out():
     spaces = {"collapsed": np.ones((120, 3)), "groups": groups(seed=2)}
-    result = ws.judge(runs_of(spaces), n_draws=0).answer
+    result = ws.judge(runs_of(spaces), judge="ace", n_draws=0).answer
     assert [(d.space, d.step) for d in result.dropped] == [("collapsed", "dip")]
 
 
