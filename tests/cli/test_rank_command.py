@@ -15,7 +15,7 @@ from wellsep.cli.main import main
 from wellsep.evaluate import Judgement
 from wellsep.runs import Run, Runs
 
-QUICK = ["--draws", "4", "--judge", "ace"]
+QUICK = ["--draws", "4"]
 
 
 @pytest.fixture(autouse=True)
@@ -54,13 +54,25 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
 def test_the_best_run_comes_first_with_its_story(folder, capsys):
     code, out, err = run(capsys, "rank", folder, *QUICK)
     assert code == 0
-    assert out.startswith("'0% wrong' (K = 3) is ranked first of 3 runs.")
+    assert " ".join(out.split()).startswith(
+        "'0% wrong' (K = 3) is ranked first of 3 runs. The silhouette, its mean over the "
+        "embeddings, decides: only 3 clusterings differ."
+    )
+    table = out[out.index("Ranking by mean silhouette") :]
+    rows = [line.split() for line in table.splitlines() if "wrong" in line and line[:6].strip()]
+    assert rows[0][:3] == ["1", "0%", "wrong"]
+    assert "Best: '0% wrong'" in out
+    assert err == ""
+
+
+def test_ace_tells_its_story_where_it_is_asked_to_decide(folder, capsys):
+    code, out, err = run(capsys, "rank", folder, *QUICK, "--judge", "ace")
+    assert (code, err) == (0, "")
     table = out[out.index("Ranking by ACE") :]
     rows = [line.split() for line in table.splitlines() if "wrong" in line and line[:6].strip()]
     assert rows[0][:3] == ["1", "0%", "wrong"]
     assert "Best: '0% wrong'" in out
     assert "How sure" in out
-    assert err == ""
 
 
 def test_all_findings_come_as_json(folder, capsys):
@@ -77,7 +89,7 @@ def test_other_indices_stand_beside_the_first(folder, capsys):
         capsys, "rank", folder, *QUICK, "-i", "calinski_harabasz", "-i", "davies_bouldin(q=2)"
     )
     assert code == 0
-    assert "Ranking by ACE (calinski_harabasz)" in out
+    assert "Ranking by mean calinski_harabasz" in out
     assert "rank_davies_bouldin(q=2)" in out
 
 
@@ -133,7 +145,7 @@ def test_truth_and_input_data_are_compared(folder, capsys, tmp_path):
 
 
 def test_partitions_and_spaces_can_be_chosen(folder, capsys):
-    words = ["--labels", "0%*,50%*", "--spaces", "20%*", "--ace", "dip=no"]
+    words = ["--labels", "0%*,50%*", "--spaces", "20%*", "--judge", "ace", "--ace", "dip=no"]
     code, out, _ = run(capsys, "rank", folder, *QUICK, *words)
     assert code == 0
     assert "2 partitions were judged in 1 space" in out
@@ -164,6 +176,8 @@ def test_labelings_of_an_anndata_file_are_judged_in_its_embeddings(tmp_path, cap
         "X_0,X_2",
         "--labels",
         "leiden_*",
+        "--judge",
+        "ace",
     )
     assert code == 0, err
     assert "3 partitions were judged in 2 spaces" in out
@@ -218,6 +232,11 @@ def test_identical_partitions_are_one_answer_that_leaves_nothing_to_choose(tmp_p
 def test_a_partition_with_one_cluster_is_ranked_last_with_the_reason(folder, capsys):
     ws.save_run(folder, None, np.zeros(90, int), name="lump")
     code, out, _ = run(capsys, "rank", folder, *QUICK)
+    assert code == 0
+    assert "'lump': It has one cluster, so it tells no objects apart." in out
+    table = out[out.index("Ranking by") : out.index("Best:")]
+    assert [line.split()[:2] for line in table.splitlines() if "lump" in line] == [["4", "lump"]]
+    code, out, _ = run(capsys, "rank", folder, *QUICK, "--judge", "ace")
     assert code == 0
     assert "'lump' in '0% wrong': silhouette needs at least 2 clusters, got 1" in out
 
@@ -291,7 +310,10 @@ def test_noise_lowers_the_score_of_a_run_unless_it_is_excluded(folder, capsys):
 
 def test_a_run_of_noise_only_is_ranked_last_with_the_reason(folder, capsys):
     broken(folder, "noise")
-    code, out, _ = run(capsys, "rank", folder, *QUICK, "--ace", "dip=no")
+    code, out, _ = run(capsys, "rank", folder, *QUICK)
+    assert code == 0
+    assert "'20% wrong': It calls every object noise, so it tells no objects apart." in out
+    code, out, _ = run(capsys, "rank", folder, *QUICK, "--judge", "ace", "--ace", "dip=no")
     assert code == 0
     assert "no object is counted" in out
 
@@ -376,7 +398,7 @@ def test_without_a_home_folder_the_ranking_is_made_and_nothing_kept(
     for name, value in names.items():
         monkeypatch.setenv(name, value)
     code, out, err = run(capsys, "rank", folder, *QUICK)
-    assert (code, "Ranking by ACE" in out) == (0, True)
+    assert (code, "Ranking by mean silhouette" in out) == (0, True)
     assert "Scores cannot be kept in /proc/nope" in err
 
 

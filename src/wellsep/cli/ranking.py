@@ -327,6 +327,8 @@ def print_judgement(judgement: Judgement, *, all_rows: bool = False) -> None:
     )
     for paragraph in judgement.explanation:
         print_line(in_shell_words(paragraph, flags))
+    for sentence in () if judgement.clusters is None else judgement.clusters.sentences():
+        print_line(sentence)
     print_embeddings(judgement)
 
 

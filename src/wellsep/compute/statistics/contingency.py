@@ -100,7 +100,7 @@ def count_labels(
     return Counted(
         partitions.names,
         np.array([int((~no).sum()) for no in noisy], dtype=np.intp),
-        1 - np.array(left_out) / counts.n,
+        (counts.n - np.array(left_out)) / counts.n,
         counts,
     )
 
