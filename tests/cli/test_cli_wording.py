@@ -40,12 +40,17 @@ def test_an_error_names_the_flag(folder, capsys, arguments, sentence):
 
 def test_the_explanation_names_flags(folder, capsys, tmp_path):
     quick = ["--cache", "none", "--draws", "0", "--ace", "dip=no", "--save"]
-    assert main(["rank", str(folder), *quick, str(tmp_path / "result")]) == 0
-    assert main(["explain", str(tmp_path / "result")]) == 0
-    text = capsys.readouterr().out
-    assert text.count("The dip test was left out (--ace dip=no)") == 2
-    assert text.count("was not computed (--draws).") == 2
-    assert "dip=False" not in text
+    sentences = {
+        "ace": "The dip test was left out (--ace dip=no)",
+        "auto": "was not computed (--draws).",
+    }
+    for judge, sentence in sentences.items():
+        result = str(tmp_path / judge)
+        assert main(["rank", str(folder), "--judge", judge, *quick, result]) == 0
+        assert main(["explain", result]) == 0
+        text = capsys.readouterr().out
+        assert text.count(sentence) == 2
+        assert "dip=False" not in text
 
 
 def test_coverage_stands_in_the_tables_of_runs_with_noise(folder, capsys):

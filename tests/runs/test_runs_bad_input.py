@@ -44,7 +44,7 @@ def test_an_empty_folder_says_how_to_fill_it(tmp_path):
 def test_a_folder_without_runs_says_what_it_holds(tmp_path):
     (tmp_path / "notes.txt").touch()
     (tmp_path / "sub").mkdir()
-    with pytest.raises(NoRuns, match="got a folder with .*notes.txt.*sub"):
+    with pytest.raises(NoRuns, match="got .*, with 'notes.txt', 'sub'; call tables"):
         load_runs(tmp_path)
 
 

@@ -37,7 +37,8 @@ class Curve(NamedTuple):
 @cache
 def load_curve(*, one_embedding: bool) -> Curve:
     """The curve of runs of several embeddings, or of one: these agree for that reason alone."""
-    table = resources.files(__package__).joinpath("support_table.json").read_text("utf-8")
+    file = resources.files(__package__).joinpath("support_table.json")
+    table = file.read_text(encoding="utf-8")
     curve = json.loads(table)["curves"]["one embedding" if one_embedding else "several embeddings"]
     return Curve(
         curve["sets"], curve["clusters"], np.array(curve["support"]), np.array(curve["share"])
