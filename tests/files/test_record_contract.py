@@ -11,6 +11,7 @@ from html import unescape
 
 import numpy as np
 import pytest
+from contested import contested_judgement
 
 import wellsep as ws
 from wellsep import records
@@ -36,8 +37,13 @@ def results():
     X = runs.spaces["a"]
     indices = ["silhouette", "calinski_harabasz"]
     judgement = ws.judge(runs, indices, dip=False, n_draws=6, X=X)
+    agreed = contested_judgement().agreed
     made = [
         judgement,
+        judgement.clusters,
+        agreed,
+        agreed.questions[0],
+        ws.explore(X, methods=["k-means"], k=(2, 3), n_draws=4, random_state=0),
         judgement.scores,
         judgement.by_ace,
         judgement.ranking,
@@ -67,16 +73,18 @@ def results():
 
 
 RECORDS = [
-    "AceResult", "Agreement", "ChosenK", "ClusterDescription", "Consensus", "ConsensusPartition",
-    "EmbeddingRanking", "Judgement", "PartitionDetails", "RankConfidence", "Ranking",
-    "ResolutionTree", "Scores", "Stability",
+    "AceResult", "AgreedGroups", "Agreement", "ChosenK", "ClusterDescription", "Consensus",
+    "ConsensusPartition", "EmbeddingRanking", "Exploration", "JudgedClusters", "Judgement",
+    "PartitionDetails", "Question", "RankConfidence", "Ranking", "ResolutionTree", "Scores",
+    "Stability",
 ]  # fmt: skip
 PLAIN = [
     "Dataset", "DipResult", "GapStatistic", "HolmResult", "LocalConnectivity",
     "MembershipReport", "Multimodality", "PartitionScores", "SilhouetteEstimate",
 ]  # fmt: skip
 # With a table and sentences; the last two have no public name.
-RESULTS = [*RECORDS, *(name for name in PLAIN if name != "Dataset"), "Structure", "Verdict"]
+BARE = ("Dataset", "Question")
+RESULTS = [*(name for name in (*RECORDS, *PLAIN) if name not in BARE), "Structure", "Verdict"]
 
 
 def test_no_public_record_is_left_out():
