@@ -356,7 +356,7 @@ def test_the_draws_of_a_vote_count_a_bounded_number_of_objects(monkeypatch):
 
 def test_an_index_that_grows_trees_takes_at_most_twenty_half_samples():
     runs = made()[0].subset(spaces=list(made()[0].spaces)[:2])
-    found = ws.judge(runs, "dbcv", n_draws=30, dip=False, details=False)
+    found = ws.judge(runs, "dbcv", judge="ace", n_draws=30, dip=False, details=False)
     assert found.confidence.n_draws == 20
     assert "dbcv grows trees anew in every half-sample, so 20 are drawn." in found.explain()
     few = ws.judge(runs, "dbcv", n_draws=4, dip=False, details=False)

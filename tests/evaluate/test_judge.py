@@ -24,8 +24,9 @@ def made(seed=0, n=120) -> Runs:
 
 def test_the_call_equals_its_steps():
     runs = made()
-    found = ws.judge(runs, ["silhouette", "davies_bouldin"], n_draws=6, X=runs.spaces["s0"])
-    scores = ws.score_runs(runs, ["silhouette", "davies_bouldin"])
+    indices = ["silhouette", "davies_bouldin"]
+    found = ws.judge(runs, indices, judge="ace", n_draws=6, X=runs.spaces["s0"])
+    scores = ws.score_runs(runs, indices)
     result = ws.ace(scores)
     np.testing.assert_array_equal(found.answer.scores, result.scores)
     sure = rank_confidence(runs, scores, result, n_draws=6)
@@ -38,7 +39,8 @@ def test_the_call_equals_its_steps():
 
 
 def test_options_of_ace_reach_it():
-    found = ws.judge(made(), n_draws=0, dip=False, ace=ws.Ace(links="hits", alpha=None))
+    switches = ws.Ace(links="hits", alpha=None)
+    found = ws.judge(made(), judge="ace", n_draws=0, dip=False, ace=switches)
     assert found.scores.dip is None
     assert found.answer.options.links == "hits"
     assert found.ranking.confidence is None
@@ -68,9 +70,11 @@ def test_an_index_that_cannot_rank_does_not_cost_the_answer(monkeypatch):
 
 
 def test_a_notebook_shows_table_and_story():
-    html = ws.judge(made(), n_draws=0)._repr_html_()
-    assert "<table>" in html
-    assert "How sure" in html
+    decided = "The silhouette, its mean over the embeddings, decides: only 3 clusterings differ."
+    for judge, sentence in (("auto", decided), ("ace", "How sure")):
+        html = ws.judge(made(), judge=judge, n_draws=0)._repr_html_()
+        assert "<table>" in html
+        assert sentence in html.split("<summary>Why</summary>")[1]
 
 
 def _in_order(seed: int, data_seed: int) -> ws.Runs:
