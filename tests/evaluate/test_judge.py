@@ -112,6 +112,20 @@ def test_the_words_do_not_depend_on_the_order_of_the_runs(data_seed):
     assert len(said) == 1
 
 
+def test_the_clusters_of_equal_runs_bear_the_labels_of_the_run_that_is_named():
+    labels = {
+        "run 10": [0, 0, 1, 1, 1, 1],
+        "run 9": [5, 5, 4, 4, 4, 4],
+        "other": [0, 0, 1, 1, 1, 2],
+    }
+    found = ws.judge(ws.Runs.from_parts(None, labels), n_draws=0)
+    own = found.clusters.of("run 9")
+    assert [found.clusters.clusters[row] for row in own] == ["4", "5"]
+    assert found.clusters.sizes[own].tolist() == [4, 2]
+    assert found.codes.labels_of(0) == ("4", "5")
+    assert found.codes.sizes_of(0).tolist() == [4, 2]
+
+
 def test_a_judgement_opens_each_file_of_the_runs_once(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     truth = np.arange(60) % 3

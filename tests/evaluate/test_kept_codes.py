@@ -36,8 +36,8 @@ def test_the_clusters_of_the_drawn_objects_are_those_of_the_runs(judgement, labe
     codes, classes = judgement.codes, judgement.answer.classes
     assert codes.objects.tolist() == judgement.scores.plot_coordinates.objects.tolist()
     assert codes.drawn.shape == (6, 20) and codes.drawn.dtype == np.int8
-    for m, first in enumerate(classes.first):
-        given = labels[classes.names[first]]
+    for first in judgement.answer.first_of_each:  # of equal runs the one that is named
+        m, given = classes.of[first], labels[classes.names[first]]
         named = np.array([*codes.labels_of(m), "-1"])  # the last: noise
         assert named[codes.drawn[m]].tolist() == given[codes.objects].astype(str).tolist()
         counted = given[given.astype(str) != "-1"]
@@ -48,7 +48,7 @@ def test_all_objects_are_kept_of_the_best_and_of_each_that_comes_first(judgement
     codes, classes = judgement.codes, judgement.answer.classes
     best = classes.of[classes.names.index(judgement.ranking.best)]
     assert set(codes.contenders) == {best, *judgement.confidence.first_in_draw}
-    given = labels[classes.names[classes.first[best]]]
+    given = labels[judgement.ranking.best]
     named = np.array([*codes.labels_of(best), "-1"])
     assert named[codes.whole_of(best)].tolist() == given.astype(str).tolist()
     other = next(m for m in range(len(classes)) if m not in codes.contenders)
@@ -67,7 +67,8 @@ def test_they_come_back_with_a_saved_judgement(judgement, tmp_path):
     again = Judgement.load(judgement.save(tmp_path / "kept")).codes
     np.testing.assert_array_equal(again.drawn, judgement.codes.drawn)
     assert again.whole.dtype == judgement.codes.whole.dtype
-    assert again.labels_of(0) == ("x", "y", "z")
+    assert judgement.ranking.best == "copy"
+    assert again.labels_of(0) == ("5", "6", "7")
 
 
 def test_too_many_are_not_kept_and_the_explanation_says_so(labels, monkeypatch):

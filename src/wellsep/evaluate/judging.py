@@ -40,6 +40,7 @@ from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import hold_vote, refuse_too_few
 from wellsep.evaluate.vote.rule import FEWEST, shared_votes
 from wellsep.indices.index_names import IndexSpec
+from wellsep.partitions import Partitions
 from wellsep.spaces.drawing_planes import drawn_objects, lay_out
 
 MOST_LAID_OUT = 1000  # objects; t-SNE of them takes a few seconds
@@ -199,13 +200,18 @@ def judge(
     structure = structure_of(problem, scores) if scores.spaces else None
     of_best: PartitionDetails | None = None
     contenders = _contenders(answer, confidence)
-    clusters = _clusters(problem, scores, answers, answer, contenders)
+    first = answer.first_of_each
+    first = first[np.argsort(answer.classes.of[first])]
+    named = problem.distinct  # of equal partitions the one that is named, with its own labels
+    if not np.array_equal(first, answer.classes.first):
+        named = problem.partitions.subset(first.tolist())
+    clusters = _clusters(problem, named, scores, answers, answer, contenders)
     plane = None
     if options.details and scores.spaces:
         chosen = _best_in_their_spaces(scores, answer, by_ace)
         of_best, clusters = _describe(problem, chosen, clusters)
         plane = None if options.layout is None else _layout(problem, scores, chosen[0][1])
-    codes = _codes(problem, scores, contenders)
+    codes = _codes(named, scores, contenders)
     if codes is None:
         notes += (
             "The clusters of the objects are not kept, since they would take more than 50 MB: the "
@@ -330,6 +336,7 @@ def _contenders(answer: Answer, confidence: RankConfidence | None) -> list[int]:
 
 def _clusters(
     problem: Problem,
+    named: Partitions,
     scores: Scores,
     answers: Mapping[str, Mapping[str, Any]],
     answer: Answer,
@@ -343,7 +350,7 @@ def _clusters(
         made_in = np.unique(scores.made_in[scores.made_in >= 0])
         one_embedding = len(made_in) == 1 or len(scores.spaces) == 1
     by = {"n_jobs": problem.options.n_jobs}
-    return judge_clusters(problem.distinct, answer, weights, contenders, one_embedding, **by)
+    return judge_clusters(named, answer, weights, contenders, one_embedding, **by)
 
 
 def _describe(
@@ -358,11 +365,11 @@ def _describe(
     return details, replace(clusters, descriptions=descriptions)
 
 
-def _codes(problem: Problem, scores: Scores, contenders: list[int]) -> KeptCodes | None:
+def _codes(named: Partitions, scores: Scores, contenders: list[int]) -> KeptCodes | None:
     """Clusters of the drawn objects, and of all objects where a partition comes first."""
     drawn = scores.plot_coordinates
     objects = drawn_objects(scores.n_objects, MOST_DRAWN) if drawn is None else drawn.objects
-    return KeptCodes.keep(problem.distinct, objects, contenders)
+    return KeptCodes.keep(named, objects, contenders)
 
 
 def _layout(problem: Problem, scores: Scores, space: str) -> Coordinates:
