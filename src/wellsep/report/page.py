@@ -9,10 +9,12 @@ import os
 import re
 from dataclasses import replace
 from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup, escape
 
 from wellsep import __version__
 from wellsep._checks.arrays import (
@@ -239,6 +241,16 @@ def _without_controls(value: Any) -> Any:
     return type(value)(re.sub(f"[{BIDI}]", "␣", value))
 
 
+def _names_apart(sentence: str) -> Markup:
+    """A sentence whose quoted names cannot change the direction of what follows them."""
+    pieces = re.split(r"('[^']+')", sentence)
+    quoted = (Markup("<bdi>{}</bdi>").format(name) for name in pieces[1::2])
+    between = map(escape, pieces[::2])
+    return Markup("").join(
+        part for pair in zip_longest(between, quoted, fillvalue="") for part in pair
+    )
+
+
 @functools.cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
@@ -252,6 +264,7 @@ def _template() -> jinja2.Template:
     environment.filters["show"] = show
     environment.filters["cell"] = cell
     environment.filters["count"] = count
+    environment.filters["names"] = _names_apart
     return environment.get_template("page.html")
 
 
