@@ -79,7 +79,7 @@ def wait_for_worker(log: Path) -> None:
 
 
 def shown_commands() -> list[str]:
-    return block("", "dask scheduler").replace("8786", str(free_port())).splitlines()
+    return block("sh", "dask scheduler").replace("8786", str(free_port())).splitlines()
 
 
 @pytest.fixture

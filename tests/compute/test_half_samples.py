@@ -248,7 +248,7 @@ def test_scores_in_a_cache_change_neither_scores_nor_confidence(tmp_path, monkey
 
 def test_record_and_explanation_state_how_many_objects_were_seen(tmp_path, monkeypatch):
     monkeypatch.setattr(half_sums, "SEEN", 60)
-    found = ws.judge(made(), n_draws=6)
+    found = ws.judge(made(), n_draws=6, judge="ace")
     assert found.confidence.objects_per_draw == 30
     assert "the widths of 30 of its 120 objects were computed anew" in found.explain()
     again = type(found).load(found.save(tmp_path / "all"))
@@ -272,7 +272,7 @@ def test_half_samples_of_a_matrix_of_distances_cut_rows_and_columns(index):
     truth = np.repeat([0, 1], 20)
     made = {f"s{i}": rng.normal(size=(40, 3)) + 2.0 * truth[:, None] for i in range(3)}
     parts = {"truth": truth, "random": rng.integers(0, 2, 40), "third": np.arange(40) % 3}
-    options = {"dip": False, "details": False, "n_draws": 8}
+    options = {"judge": "ace", "dip": False, "details": False, "n_draws": 8}
     plain = ws.judge(ws.Runs.from_parts(made, parts), [index], **options)
     distances = {name: pairwise_distances(X) for name, X in made.items()}
     spec = (index, {"metric": "precomputed"})
