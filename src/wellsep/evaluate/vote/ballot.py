@@ -87,7 +87,7 @@ def consensus(
     >>> found = ws.consensus({"a": [0, 0, 0, 1, 1, 1], "b": [0, 0, 1, 1, 2, 2],
     ...                       "c": [0, 0, 0, 0, 1, 1], "copy of a": [5, 5, 5, 2, 2, 2]})
     >>> found.best, found.scores.round(4).tolist()
-    ('c', [0.2971, 0.3771, 0.4044, 0.2971])
+    ('c', [0.297, 0.3771, 0.4044, 0.297])
     >>> found.classes.members
     (('a', 'copy of a'), ('b',), ('c',))
     """

@@ -38,10 +38,10 @@ def vote_shares(n_clusters: np.ndarray, weights: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> vote_shares(np.array([2, 4, 8]), np.array([1.0, 1.0, 40.0]))
-    array([[ 0.,  1., 40.],
-           [ 1.,  0., 40.],
-           [ 0.,  1.,  0.]])
+    >>> vote_shares(np.array([2, 4, 8]), np.array([1.0, 40.0, 1.0]))
+    array([[ 0., 40.,  0.],
+           [ 1.,  0.,  1.],
+           [ 0., 40.,  0.]])
     """
     logs = np.log(np.maximum(n_clusters, 1))
     apart = np.abs(logs[:, None] - logs)
