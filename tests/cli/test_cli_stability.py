@@ -112,6 +112,11 @@ def test_resolutions_prints_the_tree_of_a_table_of_labels(files, capsys):
         ("False", "0"), ("True", "1"), ("True", "2"),
     }  # fmt: skip
     assert read_table("links.csv").names[0] == "level"
+    _, out, _ = run(capsys, "resolutions", "labels.csv")
+    parents = [line for line in out.splitlines() if line.strip().startswith(("True", "False"))]
+    children = [line for line in out.splitlines() if line.strip().startswith("└ ")]
+    assert (len(parents), len(children)) == (2, 3)
+    assert all(line.rstrip().endswith("100%") for line in children)
 
 
 def test_resolutions_reads_a_saved_choice_of_k(files, capsys):

@@ -11,7 +11,7 @@ from wellsep.cli import options
 from wellsep.cli.clustering import estimator
 from wellsep.cli.deliver import Outputs
 from wellsep.cli.parsing import parse_settings
-from wellsep.cli.printing import print_columns, print_error, print_line, progress_bar
+from wellsep.cli.printing import MOST_ROWS, print_columns, print_error, print_line, progress_bar
 from wellsep.cli.reading import (
     TableReader,
     is_anndata,
@@ -295,8 +295,14 @@ def resolutions(
 
 
 def print_tree(tree: ResolutionTree) -> None:
-    """Print every link of the tree, then what happens from level to level."""
-    print_columns(tree.columns())
+    """Print the clusters, each below the one that most of its objects come from, then the words.
+
+    Of more than 40 rows the first are printed.
+    """
+    rows = list(tree.branches())
+    columns = ("cluster", "clustering", "objects", "from the one above")
+    table = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
+    print_columns(table, most=MOST_ROWS, rest="-o writes every link.")
     print_line(tree.explain())
 
 

@@ -91,6 +91,20 @@ class ResolutionTree(Result):
         found[self.links[order, 1]] = self.share_of_target[order]
         return found
 
+    def branches(self) -> Iterator[tuple[str, str, int, str]]:
+        """Yield (cluster, its level, objects, share from its parent), each below its parent."""
+        parents, shares = self.parents, self.parent_shares
+
+        def below(node: int, before: str) -> Iterator[tuple[str, str, int, str]]:
+            children = np.flatnonzero(parents == node)
+            for child in children[np.argsort(-self.sizes[children], kind="stable")].tolist():
+                share = "" if node < 0 else f"{shares[child]:.0%}"
+                level = printable(self.levels[self.level[child]], 30)
+                yield f"{before}{self._name(child)}", level, int(self.sizes[child]), share
+                yield from below(child, before.replace("└ ", "  ") + "└ ")
+
+        yield from below(-1, "")
+
     def columns(self) -> dict[str, list[Any]]:
         """Return the links as named columns, those with most objects first within a level."""
         source, target = self.links.T
