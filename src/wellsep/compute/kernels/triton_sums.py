@@ -158,6 +158,26 @@ def member_sums(
         yield slice(start, min(stop, n)), sums
 
 
+def fused_strips(
+    X: Any, codes: Any, n_clusters: np.ndarray, weights: Any, rows_at_once: int, way: str
+) -> Iterator[tuple[slice, Any]]:
+    """(rows, (ΣK, b) float64 sums) of centred rows, all partitions together or apart.
+
+    ``codes`` (M, n) lie beside X.
+    """
+    wide_codes = codes.to(torch.int64)
+    if way == "together":
+        yield from member_sums(X, wide_codes, n_clusters, rows_at_once)
+        return
+    mass = None if weights is None else torch.as_tensor(weights, device=X.device)
+    sums = torch.cat(
+        [sorted_sums(X, c, mass, int(k)) for c, k in zip(wide_codes, n_clusters, strict=True)]
+    )
+    for start in range(0, len(X), rows_at_once):
+        rows = slice(start, min(start + rows_at_once, len(X)))
+        yield rows, sums[:, rows]
+
+
 def product(left: torch.Tensor, right: torch.Tensor) -> Any:
     """Half-precision matrices, single-precision sums."""
     return torch.mm(left, right, out_dtype=torch.float32)

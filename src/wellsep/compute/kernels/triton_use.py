@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -96,27 +95,3 @@ def fused_way(
     needed = 8 * (padded + 2 * clusters.sum() * len(X))
     free = torch.cuda.mem_get_info(X.device)[0] if X.is_cuda else float("inf")
     return "apart" if needed <= free / 4 else None
-
-
-def fused_strips(
-    X: Any, codes: Any, n_clusters: np.ndarray, weights: Any, rows_at_once: int, way: str
-) -> Iterator[tuple[slice, Any]]:
-    """(rows, (ΣK, b) float64 sums) of centred rows, all partitions together or apart.
-
-    ``codes`` (M, n) lie beside X.
-    """
-    import torch
-
-    from wellsep.compute.kernels.triton_sums import member_sums, sorted_sums
-
-    wide_codes = codes.to(torch.int64)
-    if way == "together":
-        yield from member_sums(X, wide_codes, n_clusters, rows_at_once)
-        return
-    mass = None if weights is None else torch.as_tensor(weights, device=X.device)
-    sums = torch.cat(
-        [sorted_sums(X, c, mass, int(k)) for c, k in zip(wide_codes, n_clusters, strict=True)]
-    )
-    for start in range(0, len(X), rows_at_once):
-        rows = slice(start, min(start + rows_at_once, len(X)))
-        yield rows, sums[:, rows]

@@ -21,13 +21,7 @@ from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_distances, numpy_usable
 from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.engine.threads import ROWS, budget_bytes, cut_rows, in_threads, pair_rounds
-from wellsep.compute.kernels.triton_use import (
-    about_median,
-    cluster_reach,
-    fused_strips,
-    fused_usable,
-    fused_way,
-)
+from wellsep.compute.kernels.triton_use import about_median, cluster_reach, fused_usable, fused_way
 from wellsep.compute.metrics.gower_sums import column_strips, columns_usable
 from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find
 from wellsep.compute.requests import Block, Pass, Steps, Task, Want, run
@@ -233,6 +227,8 @@ def strips(task: Task, metric: Metric) -> Any:
         distant = cluster_reach(X, codes, found.n_clusters)
         way = fused_way(X, reach, distant, found.n_clusters, weights is not None)
         if way is not None:
+            from wellsep.compute.kernels.triton_sums import fused_strips
+
             rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
             return fused_strips(X, codes, found.n_clusters, weights, rows_at_once, way)
     if not task.sums_fit:
