@@ -138,7 +138,7 @@ def test_two_clusters_and_as_many_clusters_as_points_are_searched_too():
 
 def test_values_of_proposals_on_a_card_are_what_the_cost_falls_by(X, monkeypatch):
     torch = pytest.importorskip("torch", reason="needs the extra deep")
-    monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
+    monkeypatch.setattr("wellsep._checks.arrays.on_device", is_torch)
     from wellsep.cluster.cf_means.centre_search_gpu import proposal_values
 
     for weights in (None, np.arange(len(X)) % 3.0):

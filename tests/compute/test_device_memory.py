@@ -44,7 +44,7 @@ def largest_of(fit) -> Largest:
     modules = (nearest, points, tensors, device_search)
     with (
         config_context(working_memory=BUDGET / 2**20),
-        mock.patch("wellsep.compute.data.opening.on_device", is_torch),
+        mock.patch("wellsep._checks.arrays.on_device", is_torch),
         mock.patch.multiple(modules[0], DEVICE_BLOCK=BLOCK),
         mock.patch.multiple(modules[1], DEVICE_BLOCK=BLOCK),
         mock.patch.multiple(modules[2], DEVICE_BLOCK=BLOCK),

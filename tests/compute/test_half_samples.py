@@ -191,7 +191,7 @@ def test_widths_that_stay_on_an_accelerator_give_the_hosts_values(name, monkeypa
     X, parts = ugly()
     job = (parts, name, ws.INDICES[name].with_params({}), drawn())
     host = score_halves(X, *job)
-    monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
+    monkeypatch.setattr("wellsep._checks.arrays.on_device", is_torch)
     there = score_halves(torch.as_tensor(X), *job)
     np.testing.assert_allclose(there, host, rtol=1e-5, atol=1e-6)  # single on the host
 

@@ -207,7 +207,7 @@ def test_bad_input_is_named(change, sentence):
 def test_the_compiled_loop_is_used_in_host_memory_only(blobs, monkeypatch, library, card, usable):
     X = converter(library)(blobs[0])
     if card:
-        monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
+        monkeypatch.setattr("wellsep._checks.arrays.on_device", is_torch)
     assert module._compiled_usable(prepare(X), np.zeros((2, 4))) is usable
 
 

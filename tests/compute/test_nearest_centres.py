@@ -22,7 +22,7 @@ def _table(X, centers):
 @pytest.fixture(params=["numpy", "csr_array", "torch", "on a card"])
 def convert(request, monkeypatch):
     if request.param == "on a card":
-        monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
+        monkeypatch.setattr("wellsep._checks.arrays.on_device", is_torch)
         return converter("torch")
     return converter(request.param)
 

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 @pytest.fixture
 def as_card(monkeypatch):
     """CPU tensors are worked on as if they lay on an accelerator."""
-    monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
+    monkeypatch.setattr("wellsep._checks.arrays.on_device", is_torch)
 
 
 def _case(n=500, d=6, seed=0):

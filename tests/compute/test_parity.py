@@ -129,7 +129,7 @@ def as_on_an_accelerator() -> Iterator[None]:
     """CPU tensors are worked on as if they lay on an accelerator."""
     from wellsep._checks.arrays import is_torch
 
-    with mock.patch("wellsep.compute.data.opening.on_device", is_torch):
+    with mock.patch("wellsep._checks.arrays.on_device", is_torch):
         yield
 
 

@@ -55,7 +55,7 @@ def _as(kind, X, monkeypatch):
     if kind in ("tensor", "on a card"):
         torch = pytest.importorskip("torch", reason="PyTorch is not installed")
         if kind == "on a card":
-            monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
+            monkeypatch.setattr("wellsep._checks.arrays.on_device", is_torch)
         return torch.tensor(X)
     if kind == "array_api_strict":
         return pytest.importorskip(kind, reason="needs array_api_strict").asarray(X)

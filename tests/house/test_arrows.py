@@ -300,7 +300,6 @@ QUESTION = re.compile(
 # twin is usable.
 DOORS = {
     "data/opening.py": "open_space",
-    "data/safe_units.py": "in_safe_units",
     "engine/kernel_choice.py": "choose",
     "data/mixed_columns.py": "read_columns",
     "engine/dask/chunks.py": "open_chunks",

@@ -89,7 +89,7 @@ def test_a_printed_statistic_is_written_once_for_every_array(package, monkeypatc
     from wellsep.indices.scoring import open_task
 
     library = pytest.importorskip(package, reason=f"needs {package}")
-    monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
+    monkeypatch.setattr("wellsep._checks.arrays.on_device", is_torch)
     names = {"Pass": Pass, "View": View, "describe_clusters": describe_clusters}
     exec(section("Add an array library or device").split("```python\n")[1].split("```")[0], names)
     rng = np.random.default_rng(1)

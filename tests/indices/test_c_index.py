@@ -90,7 +90,7 @@ def test_bins_resolve_the_directions_of_data_far_from_the_origin(offset, way, mo
     monkeypatch.setattr(selection, "SORTABLE", 0)
     if way == "card":
         torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-        monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
+        monkeypatch.setattr("wellsep._checks.arrays.on_device", is_torch)
         X = torch.asarray(X)
     if way == "dask":
         reason = "Dask is not installed"

@@ -169,9 +169,9 @@ def test_whole_numbers_give_the_value_of_fpc_wherever_they_lie(case, offset):
 
 def test_equal_distances_stay_equal_on_an_accelerator(monkeypatch):
     torch = pytest.importorskip("torch", reason="needs the extra deep")
-    import wellsep.compute.data.opening as space
+    import wellsep._checks.arrays as arrays
 
-    monkeypatch.setattr(space, "on_device", space.is_torch)
+    monkeypatch.setattr(arrays, "on_device", arrays.is_torch)
     for case in INTEGERS:
         X = torch.tensor(case["X"], dtype=torch.float64) + 1000
         value = ws.cdbw_score(X, case["y"], flavour="fpc")

@@ -68,9 +68,9 @@ SIX = np.array([[5.0, 0], [3, 0], [2, 1], [0, 0], [5, 5], [0, 5]])
 def _as_on_an_accelerator(monkeypatch):
     """Tensors in memory, worked on by the passes for accelerators."""
     torch = pytest.importorskip("torch", reason="needs the extra deep")
-    import wellsep.compute.data.opening as space
+    import wellsep._checks.arrays as arrays
 
-    monkeypatch.setattr(space, "on_device", space.is_torch)
+    monkeypatch.setattr(arrays, "on_device", arrays.is_torch)
     return torch.asarray
 
 

@@ -1,4 +1,4 @@
-"""Every input check and its message."""
+"""Every input check and its message; what an array is, where it lies, and its unit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import array_namespace
 
 from wellsep._files.maps import in_memory
 from wellsep._text.sentences import meant, quoted, shown
@@ -20,6 +21,11 @@ from wellsep.distances.base import PairSpace, looks_like_distances
 MOST = 2**63 - 1  # of a count
 SPREADS_APART = 100  # standard deviations of columns from which a few decide the distances
 _EXACT = 2**53  # the largest integer of which a float knows every digit
+# Exponents of two between which the largest number of X may lie: products of four numbers of
+# such data, and of their differences, neither overflow nor vanish. Beyond, X is divided by a
+# power of two, which changes no digit.
+SAFE = {"float32": 32, "float64": 128}
+FACTORS = {"float32": 120, "float64": 1000}  # exponents of the powers that the type itself holds
 # Names that ids often have: they hold ids if no value comes twice.
 _ID_LIKE = re.compile(
     r"(?i:(.*[_ .-])?(ids?|barcodes?|uuid|names?)|row[_ .]?names?)|.*[a-z](ID|Id)s?"
@@ -116,6 +122,36 @@ def kernels_wanted() -> bool:
 def is_torch(array: Any) -> bool:
     """Whether this is a PyTorch tensor; never imports PyTorch."""
     return type(array).__module__.partition(".")[0] == "torch" and hasattr(array, "detach")
+
+
+def is_host(X: Any) -> bool:
+    """Whether X is a NumPy array or a SciPy sparse matrix."""
+    return sp.issparse(X) or isinstance(X, np.ndarray)
+
+
+def on_device(X: Any) -> bool:
+    """Whether X is a torch tensor on an accelerator."""
+    return is_torch(X) and X.device.type != "cpu"
+
+
+def device_of(X: Any) -> Any:
+    """The accelerator that a tensor lies on; None for anything on the host."""
+    return X.device if on_device(X) else None
+
+
+def host_view(X: Any) -> Any:
+    """X as NumPy, without a copy where it lies in host memory; a tensor on a card stays."""
+    if isinstance(X, np.ndarray) or sp.issparse(X) or on_device(X):
+        return X
+    return to_numpy(X)
+
+
+def in_library_of(given: Any, values: Any) -> Any:
+    """Results on the host in the array library of the given data."""
+    if isinstance(given, np.ndarray) or sp.issparse(given) or not isinstance(values, np.ndarray):
+        return values
+    xp = array_namespace(given)
+    return xp.asarray(values.astype(np.int64) if values.dtype.kind == "i" else values)
 
 
 def is_dask(data: Any) -> bool:
@@ -424,8 +460,6 @@ def check_finite_objects(X: np.ndarray, name: str = "X") -> None:
 
 
 def _check_foreign(X: Any, name: str, minimum: int) -> Any:
-    from array_api_compat import array_namespace
-
     xp = array_namespace(X)
     _refuse_sparse_tensor(X, name)
     if X.ndim != 2:
@@ -488,3 +522,52 @@ def check_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np
     if not weights.any():
         raise ValueError(f"{name} must have at least one positive value, got zeros only.")
     return weights
+
+
+def in_safe_units(X: Any) -> tuple[Any, float]:
+    """X divided by a power of two where squares would overflow or vanish, and that power.
+
+    >>> in_safe_units(np.array([[1.0, -3.0]]))[1], in_safe_units(np.array([[0.0, 2.0**-200]]))
+    (1.0, (array([[0., 1.]]), 6.223015277861142e-61))
+    """
+    unit = 1.0 if surely_safe(X) else safe_unit(largest_entry(X), X.dtype)
+    return (X, unit) if unit == 1 else (X * (1 / unit), unit)
+
+
+def unit_of(X: Any) -> float:
+    """Power of two by which X is divided; 1 for all ordinary data."""
+    return 1.0 if surely_safe(X) else safe_unit(largest_entry(X), X.dtype)
+
+
+def surely_safe(X: Any) -> bool:
+    """Whether the root mean square says so, which takes half the time of the largest entry."""
+    if not isinstance(X, np.ndarray) or not X.size or not X.flags.c_contiguous:
+        return False
+    if isinstance(X, np.memmap):  # may be larger than memory; its extremes are found in blocks
+        return False
+    flat = X.reshape(-1)
+    with np.errstate(over="ignore"):
+        square = float(flat @ flat)
+    limit = 4.0 ** SAFE[X.dtype.name]
+    return X.size / limit < square < limit
+
+
+def safe_unit(largest: float, dtype: Any) -> float:
+    """Power of two by which data of such entries are divided; 1 for all ordinary data."""
+    name = "float32" if "float32" in str(dtype) else "float64"
+    exponent = int(np.frexp(largest)[1]) - 1
+    if largest == 0 or abs(exponent) <= SAFE[name]:
+        return 1.0
+    return float(2.0 ** np.clip(exponent, -FACTORS[name], FACTORS[name]))
+
+
+def largest_entry(X: Any) -> float:
+    """Largest absolute value of X."""
+    if sp.issparse(X):
+        X = X.data
+    if 0 in X.shape:
+        return 0.0
+    if isinstance(X, np.ndarray):
+        return max(abs(float(X.max())), abs(float(X.min())))
+    xp = array_namespace(X)
+    return max(abs(float(xp.max(X))), abs(float(xp.min(X))))

@@ -25,14 +25,15 @@ from wellsep._checks.arrays import (
     check_weights,
     is_dask,
     is_frame,
+    largest_entry,
     name_x,
     narrow_indices,
+    safe_unit,
     to_numpy,
     to_table,
 )
 from wellsep._checks.values import check_random_state
 from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
-from wellsep.compute.data.safe_units import largest_entry, safe_unit
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import publish
 from wellsep.compute.kmeans.nearest_centres import host_labels

@@ -9,13 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import check_count, check_number, is_dask, to_numpy
+from wellsep._checks.arrays import (
+    check_count,
+    check_number,
+    device_of,
+    in_safe_units,
+    is_dask,
+    to_numpy,
+)
 from wellsep.cluster.cf_means.estimator import check_limits
 from wellsep.cluster.cf_means.fit import CFOptions, cfmeans
 from wellsep.cluster.estimator import CentroidClusterer, FitInput, NoProgress
 from wellsep.cluster.kmeans import kmeans
-from wellsep.compute.data.opening import device_of
-from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.prepared_points import (
     PointSet,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space, host
+from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.threads import budget_bytes, in_threads, merge
 from wellsep.partitions import Partitions
 

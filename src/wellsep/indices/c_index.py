@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice
-from wellsep.compute.metrics.table import TAKEN
+from wellsep.compute.data.opening import TAKEN
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.ranked_sums import SelectedSums

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import check_choice, check_number
-from wellsep.compute.metrics.table import TAKEN, find
+from wellsep.compute.data.opening import TAKEN
+from wellsep.compute.metrics.table import find
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.density_trees import DensityTrees

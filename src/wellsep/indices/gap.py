@@ -8,11 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count, check_data, to_numpy
+from wellsep._checks.arrays import (
+    UndefinedIndex,
+    check_choice,
+    check_count,
+    check_data,
+    in_safe_units,
+    to_numpy,
+)
 from wellsep._checks.values import check_generator, check_items
 from wellsep._text.sentences import Views, shown
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Task, want
 from wellsep.partitions import Partitions

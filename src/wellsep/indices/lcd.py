@@ -16,13 +16,14 @@ from wellsep._checks.arrays import (
     check_count,
     check_data,
     check_positions,
+    device_of,
+    in_safe_units,
     to_numpy,
 )
 from wellsep._checks.labels import NOISE, in_order_of
 from wellsep._checks.values import check_jobs
 from wellsep._text.sentences import Views, count
-from wellsep.compute.data.opening import device_of, open_space
-from wellsep.compute.data.safe_units import in_safe_units
+from wellsep.compute.data.opening import open_space
 from wellsep.compute.statistics.cluster_prototypes import (
     Around,
     RowsAround,

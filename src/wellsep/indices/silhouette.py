@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice, check_number
-from wellsep.compute.metrics.table import COSINE, TAKEN
+from wellsep.compute.data.opening import TAKEN
+from wellsep.compute.metrics.table import COSINE
 from wellsep.compute.plan import values_of_objects
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.silhouette_widths import WidthTotals

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import Pipeline
 
-from wellsep._checks.arrays import UndefinedIndex, to_numpy
+from wellsep._checks.arrays import UndefinedIndex, in_safe_units, to_numpy
 from wellsep.cluster.fitting import (
     Fitted,
     all_equal,
@@ -33,7 +33,6 @@ from wellsep.cluster.fitting import (
 )
 from wellsep.cluster.k_choice.prediction_strength import draw_halves, split_strengths
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
-from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.indices.gap import ReferenceBox, gaps, within_sums
 

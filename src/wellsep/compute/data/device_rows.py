@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from wellsep.compute.data.opening import Space, code_columns, host
+from wellsep.compute.data.rows import Space, code_columns, host
 from wellsep.compute.engine.kernel_choice import choose
 from wellsep.compute.engine.threads import TENSOR_ROWS, effective_jobs
 from wellsep.compute.kmeans.nearest_centres import (

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space, as_space, open_space, to_torch
-from wellsep.compute.data.safe_units import safe_unit
-from wellsep.compute.engine.threads import effective_jobs
-from wellsep.compute.metrics.table import PRECOMPUTED, Prepared, find
-from wellsep.distances.base import PairSpace
+from wellsep.compute.data.rows import Space
+from wellsep.compute.metrics.table import Prepared, find
 
 
 class DistanceSpace(Space):
@@ -42,15 +38,3 @@ class DistanceSpace(Space):
 
     def with_rows(self, X: Any) -> Space:
         raise TypeError("X must have coordinates where rows are added, got distances.")
-
-
-def open_distances(X: PairSpace, device: Any, n_jobs: int | None) -> Space:
-    if not X.complete:
-        raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
-    if device is not None and device != "cpu":
-        # A card holds the whole matrix: its passes take blocks of a tensor.
-        made = open_space(to_torch(np.asarray(X), device), n_jobs=n_jobs)
-        return replace(made, own_metric=PRECOMPUTED, _views={})
-    unit = safe_unit(X.largest, X.dtype)
-    scaled = X if unit == 1 else X.scaled(1 / unit)
-    return as_space(scaled, effective_jobs(n_jobs), unit)

@@ -1,463 +1,24 @@
-"""One space made ready for work: what X is, and its rows as a metric wants them."""
+"""The door: what X is, asked once, and the class of its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace
 
-from wellsep._checks.arrays import is_torch, to_numpy
+from wellsep._checks.arrays import host_view, in_library_of, in_safe_units, is_torch, safe_unit
 from wellsep._checks.values import check_device
 from wellsep._text.sentences import shown
-from wellsep.compute.data.safe_units import in_safe_units
-from wellsep.compute.engine.threads import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
-from wellsep.compute.kmeans.nearest_centres import (
-    Nearest,
-    NearestTwo,
-    dense_products,
-    host_code_sums,
-    host_nearest,
-    host_nearest_two,
-    row_blocks,
-    sparse_products,
-)
-from wellsep.compute.metrics.row_preparation import unit_rows
-from wellsep.compute.metrics.table import Prepared, find, numpy_squares, rows_of
-from wellsep.distances.base import PairSpace, check_matrix, clean_matrix
+from wellsep.compute.data.distances import DistanceSpace
+from wellsep.compute.data.rows import Space, SparseSpace
+from wellsep.compute.engine.threads import cut_rows, effective_jobs
+from wellsep.compute.metrics.dc_distance import dc_metric
+from wellsep.compute.metrics.table import METRICS, PRECOMPUTED, add_metric
+from wellsep.distances.base import PairSpace
 
-AXIS_ROWS = 64  # looked at to see whether all rows point the same way
-ALIKE = 1e-2  # squared differences of unit rows up to which they do
 MOVED_ROWS = 1 << 16  # that are copied at a time on their way to a device
-SEED_ROWS = 1 << 14  # of one block of distances to a few centres
-
-
-@dataclass(frozen=True, eq=False)
-class Space:
-    """The n × d data of one space: a NumPy array. Other libraries have subclasses.
-
-    Attributes
-    ----------
-    X : array of shape (n, d)
-        As given, or moved to ``device``.
-    n_jobs : int
-    origin : array of shape (d,), optional
-        Takes the place of the mean in ``shift``.
-    unit : float
-        Power of two that X was divided by; lengths times ``unit`` are those of the user.
-    """
-
-    X: Any
-    n_jobs: int
-    origin: np.ndarray | None = None
-    unit: float = 1.0
-    own_metric: str | None = None  # of a space that has distances in place of coordinates
-    _views: dict = field(default_factory=dict)
-
-    on_device: ClassVar[bool] = False  # X lies on an accelerator
-    one_caller: ClassVar[bool] = False  # the library has threads of its own: few, large pieces
-    block_rows: ClassVar[int] = ROWS  # of one side of a block of distances
-    most_rows: ClassVar[int] = 1 << 16  # of a block of rows
-    table_bytes: ClassVar[int] = 256 << 20  # of one block of rows, where memory is not scarcer
-    own_from_products: ClassVar[bool] = False  # differences from centres would fill the matrix
-    centre_products: ClassVar[Any] = staticmethod(dense_products)  # blocks for nearest centres
-
-    @cached_property
-    def xp(self) -> Any:
-        """The array-API namespace of X; NumPy for sparse matrices."""
-        return np
-
-    @property
-    def n(self) -> int:
-        return self.X.shape[0]
-
-    @property
-    def d(self) -> int:
-        return self.X.shape[1]
-
-    @property
-    def in_file(self) -> bool:
-        """Whether X lies in a file and is not to be copied whole."""
-        return isinstance(self.X, np.memmap)
-
-    @property
-    def host_jobs(self) -> int:
-        """Threads for work that is done on the host whatever X is."""
-        return self.n_jobs
-
-    @cached_property
-    def shift(self) -> np.ndarray:
-        """What was subtracted before Euclidean work: the mean in float64; 0 for sparse data."""
-        return self.X.mean(axis=0, dtype=np.float64) if self.origin is None else self.origin
-
-    @cached_property
-    def centred(self) -> Any:
-        """X minus its mean: dot products of data far from the origin would cancel."""
-        return (self.X - self.shift).astype(self.X.dtype, copy=False)
-
-    @cached_property
-    def axis(self) -> np.ndarray | None:
-        """(d,) a direction near those of most rows, where these lie close together; else None.
-
-        It is subtracted from rows of length one: data far from the origin differ in digits that
-        dot products would cancel. Blocks of one space share the direction of their ``origin``.
-        """
-        if self.origin is not None:
-            return unit_rows(self.origin[None]).X[0] if self.origin.any() else None
-        sample = host(self.X[:: max(1, self.n // AXIS_ROWS), :])[:AXIS_ROWS]
-        unit, zero = unit_rows(sample)
-        unit = unit if zero is None else unit[~zero]
-        middle = np.median(unit, axis=0) if len(unit) else np.zeros(self.d)
-        apart = ((unit - middle) ** 2).sum(axis=1)
-        return middle if len(unit) and np.median(apart) < ALIKE else None
-
-    def about_mean(self, rows: slice) -> Any:
-        """Rows minus ``shift`` in float64: means of rounded rows would miss equal objects."""
-        if self.X.dtype == self.xp.float64:
-            return self.centred_rows(rows)
-        return self.xp.astype(self.X[rows, :], self.xp.float64) - self.asarray(self.shift)
-
-    @property
-    def entries(self) -> int:
-        """Numbers that X stores."""
-        return self.n * self.d
-
-    @property
-    def given(self) -> Any:
-        """X in the unit of the user, for functions of the user."""
-        return self.X if self.unit == 1 else self.X * self.unit
-
-    def centred_rows(self, rows: slice) -> Any:
-        """Some rows of ``centred``, without a copy of all."""
-        small = self.X.nbytes <= self.table_bytes and not self.in_file
-        if small or "centred" in self.__dict__:
-            return self.centred[rows, :]
-        return (self.X[rows, :] - self.shift).astype(self.X.dtype, copy=False)
-
-    def rows_about_mean(self, at: np.ndarray) -> Any:
-        """Rows by number minus ``shift``, in float64 on the host."""
-        return host(self.X[self.asarray(at), :]).astype(np.float64, copy=False) - self.shift
-
-    def with_rows(self, X: Any) -> Space:
-        """Other rows beside X, worked on in the same way."""
-        return replace(self, X=X, origin=None, _views={})
-
-    def prepared(self, metric: Any, *, wide: bool = False) -> Prepared:
-        """The rows as a metric wants them, made once; in float64 with ``wide``."""
-        entry = find(metric)
-        key = (entry.name, wide or self.X.dtype == self.xp.float64)
-        if key not in self._views:
-            self._views[key] = entry.prepare(self, wide)
-        return self._views[key]
-
-    def distance_rows(self) -> Any:
-        """X as a table of distances, or what gives blocks of one."""
-        exact = check_matrix(self.X, "X", self.xp).exact
-        return self.X if exact else clean_matrix(self.X, self.xp)
-
-    def some(self, objects: np.ndarray) -> Any:
-        """The data of some objects by number, in the unit of the user; columns too of distances."""
-        at = self.asarray(objects)
-        part = self.given[at, :]
-        return part if self.own_metric is None else part[:, at]
-
-    def prepared_rows(self, metric: Any, rows: slice) -> Prepared:
-        """Some rows as a metric wants them, without a copy of all."""
-        some = replace(self, X=self.X[rows, :], origin=self.shift, _views={})
-        return find(metric).prepare(some, False)
-
-    def on_host(self, metric: Any = "euclidean") -> Prepared:
-        """The prepared rows in float64 on the host, for exact work on single distances."""
-        return self.prepared(metric, wide=True)
-
-    def single_rows(self, metric: Any) -> Prepared:
-        """The same, of sparse X too where a metric follows from products of sparse rows."""
-        return self.on_host(metric)
-
-    def refuse_sparse(self) -> None:
-        """Raise where single distances decide and X is sparse."""
-
-    def asarray(self, values: np.ndarray, dtype: Any = None) -> Any:
-        """Host values as an array beside X."""
-        return np.asarray(values, dtype=dtype)
-
-    def zeros(self, shape: tuple[int, ...]) -> Any:
-        """Zeros in float64 beside X."""
-        return np.zeros(shape)
-
-    def add(self, total: Any, part: Any) -> None:
-        """Add to float64 sums in place."""
-        total += part
-
-    def member_sums(self, members: sp.csr_array, rows: Any) -> np.ndarray:
-        """(ΣK, e) float64 sums of rows (b, e) over the clusters that they are ``members`` of."""
-        return members.T @ rows.astype(np.float64, copy=False)
-
-    def cluster_sums(
-        self, values: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any = None
-    ) -> Any:
-        """(ΣK, e) float64 sums of ``values`` (b, e) over the clusters of ``codes`` (M, b).
-
-        Of ``values`` (b,): (K,), for one partition that counts every row. Beside X.
-        """
-        if values.ndim == 1:
-            return np.bincount(
-                codes[0], values if weights is None else weights * values, n_clusters[0]
-            )
-        return self.member_sums(one_hot(codes, n_clusters, weights), values)
-
-    def partition_sums(
-        self,
-        values: Any,
-        codes: np.ndarray,
-        n_clusters: np.ndarray,
-        groups: np.ndarray | None = None,
-        n_groups: int = 1,
-    ) -> Any:
-        """(ΣK,) ``values`` (M, b) of each partition summed over its clusters; (G, ΣK) by group."""
-        clusters, counted = int(n_clusters.sum()), codes >= 0
-        place = codes + (np.cumsum(n_clusters) - n_clusters)[:, None]
-        if groups is not None:
-            place = place + clusters * groups
-        if not counted.all():
-            place, values = place[counted], values[counted]
-        sums = np.bincount(place.reshape(-1), values.reshape(-1), clusters * n_groups)
-        return sums if groups is None else sums.reshape(n_groups, clusters)
-
-    def memberships(
-        self, codes: np.ndarray, n_clusters: np.ndarray, weights: Any, dtype: Any, sparse: bool
-    ) -> Any:
-        """(ΣK, b) what objects weigh in all clusters, beside X; sparse where that pays."""
-        if weights is not None or not sparse:
-            table = one_hot(codes, n_clusters, weights).T.astype(dtype)
-            return sp.csr_array(table) if sparse else table.toarray()
-        # Without the detour over objects × clusters.
-        b, offsets = codes.shape[1], np.concatenate([[0], np.cumsum(n_clusters)])
-        small = codes.astype(np.int16) if offsets.max() < 1 << 15 else codes  # sorts by digits
-        order = np.argsort(small, axis=1, kind="stable").astype(np.int32)
-        places = codes + offsets[:-1, None]
-        if codes.min(initial=0) < 0:  # those that are not counted come first
-            order = order[np.arange(b) >= (codes < 0).sum(axis=1)[:, None]]
-            places = places[codes >= 0]
-        sizes = np.bincount(places.ravel(), minlength=int(offsets[-1]))
-        pointer = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-        entries = (np.ones(order.size, dtype), order.ravel(), pointer)
-        return sp.csr_array(entries, shape=(int(offsets[-1]), b))
-
-    def partition_batches(self, n_clusters: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
-        """Partitions that are worked on together, and where their clusters lie among all.
-
-        Those of a batch have equally many clusters. Here one by one: their tables stay in cache.
-        """
-        edges = np.concatenate([[0], np.cumsum(n_clusters)]).tolist()
-        for m, (start, stop) in enumerate(pairwise(edges)):
-            yield np.array([m]), slice(start, stop)
-
-    def index(self, numbers: np.ndarray) -> Any:
-        """Whole numbers on the host as an index into arrays beside X."""
-        return numbers
-
-    def squares_to(self, rows: Any, points: np.ndarray) -> Any:
-        """(b, p) squared distances of float64 rows to points, beside X."""
-        return numpy_squares(rows_of(rows), rows_of(points))
-
-    def square_lengths(self, rows: Any) -> np.ndarray:
-        """(b,) float64 on the host."""
-        return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-
-    def beside(self, values: np.ndarray) -> Any:
-        """Host values beside X in its float type; the host computes with them as they are."""
-        return values
-
-    def narrow(self, values: Any) -> Any:
-        """Values beside X in its float type."""
-        return values.astype(self.X.dtype, order="C", copy=False)
-
-    def take(self, rows: np.ndarray) -> Any:
-        """Some rows by number, beside X."""
-        return self.X[rows]
-
-    def dense(self, rows: np.ndarray) -> np.ndarray:
-        """Some rows by number, in float64 on the host."""
-        return self.X[rows].astype(np.float64)
-
-    def norms(self) -> Any:
-        """(n,) squared length of each row, beside X; float64 on the host."""
-        return self.square_lengths(self.X)
-
-    def nearest(self, centers: np.ndarray, norms: Any = None) -> Nearest:
-        """The nearest of (k, d) centres for each row; ``norms`` if they are known.
-
-        >>> import numpy as np
-        >>> as_space(np.array([[0.0], [5.0]])).nearest(np.array([[1.0], [7.0]]))
-        Nearest(first=array([0, 1], dtype=int32), near=array([1., 4.]))
-        """
-        return host_nearest(self, centers, self.norms() if norms is None else norms)
-
-    def nearest_two(self, centers: np.ndarray, norms: Any = None) -> NearestTwo:
-        """The nearest and the second nearest of at least two centres, in one pass.
-
-        >>> import numpy as np
-        >>> as_space(np.array([[0.0], [6.0]])).nearest_two(np.array([[1.0], [7.0], [9.0]]))
-        NearestTwo(first=array([0, 1], dtype=int32), second=array([1, 2], dtype=int32), \
-near=array([1., 1.]), far=array([49.,  9.]))
-        """
-        return host_nearest_two(self, centers, self.norms() if norms is None else norms)
-
-    def center_squares(self, centers: np.ndarray, norms: Any) -> Any:
-        """(k, n) squared distances from a few centres to all rows."""
-        own = np.einsum("ij,ij->i", centers, centers)[:, None]
-        centers, found = centers.astype(self.X.dtype), np.empty((len(centers), self.n))
-
-        def fill(rows: slice) -> None:
-            products = self._center_products(centers, self.X[rows])
-            np.maximum(norms[rows] - 2.0 * products + own, 0.0, out=found[:, rows])
-
-        blocks = cut_rows(self.n, SEED_ROWS)
-        if len(blocks) == 1:
-            fill(blocks[0])
-        else:
-            in_threads(effective_jobs(None), fill, iter([[(rows,) for rows in blocks]]))
-        return found
-
-    def _center_products(self, centers: np.ndarray, rows: Any) -> np.ndarray:
-        return centers @ rows.T
-
-    def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
-        """(n,) float64 squared distances of the rows from their centres, beside X.
-
-        From differences: no cancellation. ``zero`` marks rows that have an axis of their own.
-        """
-        squares = np.empty(self.n)
-        for rows in row_blocks(self.n, self.d, 1 << 18):
-            gap = self.X[rows] - centers[codes[rows]]
-            squares[rows] = np.einsum("ij,ij->i", gap, gap)
-        return squares if zero is None else squares + zero
-
-    def code_sums(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
-        """(n_codes, d) weighted sum of the rows of each code, in float64 on the host.
-
-        ``codes`` and ``weights`` (None: all one) are (n,) or, for rows that count under several
-        codes, (n, m).
-        """
-        return host_code_sums(self, *code_columns(codes, weights), n_codes)
-
-    def code_masses(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
-        """(n_codes,) summed weights (None: counts) of each code, in float64 on the host."""
-        given = None if weights is None else host(weights)
-        return np.bincount(host(codes), given, n_codes).astype(np.float64)
-
-    def running_sum(self, values: Any) -> Any:
-        return np.cumsum(values)
-
-    def row_blocks(
-        self, width: int, copies: int = 3, most: int | None = None, beside: bool = False
-    ) -> Iterator[slice]:
-        """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget.
-
-        With ``beside`` two copies of the rows themselves as well.
-        """
-        width = width + 2 * self.X.shape[1] if beside else width
-        rows = int(min(budget_bytes(), self.table_bytes) / (8 * max(width, 1) * copies))
-        rows = max(16, min(rows, self.n, self.most_rows if most is None else most))
-        return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
-
-
-class SparseSpace(Space):
-    """A sparse matrix: never centred, so that it stays sparse, and float64 for that reason."""
-
-    own_from_products = True
-    centre_products = staticmethod(sparse_products)
-    axis = None  # type: ignore[assignment]
-
-    @property
-    def entries(self) -> int:
-        return int(self.X.nnz)
-
-    def row_blocks(
-        self, width: int, copies: int = 3, most: int | None = None, beside: bool = False
-    ) -> Iterator[slice]:
-        stored = 2 * self.entries // max(1, self.n) if beside else 0
-        return super().row_blocks(width + stored, copies, most)
-
-    @cached_property
-    def shift(self) -> np.ndarray:
-        return np.zeros(self.d) if self.origin is None else self.origin
-
-    @cached_property
-    def centred(self) -> Any:
-        return self.X
-
-    def about_mean(self, rows: slice) -> Any:
-        return self.X[rows, :]
-
-    def centred_rows(self, rows: slice) -> Any:
-        return self.X[rows, :]
-
-    def rows_about_mean(self, at: np.ndarray) -> Any:
-        return self.X[at].astype(np.float64)
-
-    def on_host(self, metric: Any = "euclidean") -> Prepared:
-        self.refuse_sparse()
-        return super().on_host(metric)
-
-    def single_rows(self, metric: Any) -> Prepared:
-        entry = find(metric)
-        if entry.finish is None or entry.whole:  # its rows would have to be dense
-            self.refuse_sparse()
-        return self.prepared(metric, wide=True)
-
-    def refuse_sparse(self) -> None:
-        raise TypeError(
-            "X must be dense where single distances decide, got a sparse matrix; "
-            "pass X.toarray() if it fits in memory."
-        )
-
-    def member_sums(self, members: sp.csr_array, rows: Any) -> np.ndarray:
-        sums: Any = super().member_sums(members, rows)
-        return sums.toarray() if sp.issparse(sums) else sums
-
-    def square_lengths(self, rows: Any) -> np.ndarray:
-        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).reshape(-1)
-
-    def narrow(self, values: Any) -> Any:
-        return values.astype(self.X.dtype, copy=False)
-
-    def dense(self, rows: np.ndarray) -> np.ndarray:
-        return self.X[rows].toarray().astype(np.float64)
-
-    def _center_products(self, centers: np.ndarray, rows: Any) -> np.ndarray:
-        return np.asarray((rows @ centers.T).T)
-
-    def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
-        # Entry by entry: centres of all rows side by side would be a dense table.
-        row = np.repeat(np.arange(self.n), np.diff(self.X.indptr))
-        terms = self.X.data * centers[codes[row], self.X.indices]
-        products = np.bincount(row, weights=terms, minlength=self.n)
-        own = np.einsum("ij,ij->i", centers, centers)[codes]
-        return np.maximum(norms - 2.0 * products + own, 0.0)
-
-
-def is_host(X: Any) -> bool:
-    """Whether X is a NumPy array or a SciPy sparse matrix."""
-    return sp.issparse(X) or isinstance(X, np.ndarray)
-
-
-def on_device(X: Any) -> bool:
-    """Whether X is a torch tensor on an accelerator."""
-    return is_torch(X) and X.device.type != "cpu"
-
-
-def host_view(X: Any) -> Any:
-    """X as NumPy, without a copy where it lies in host memory; a tensor on a card stays."""
-    if isinstance(X, np.ndarray) or sp.issparse(X) or on_device(X):
-        return X
-    return to_numpy(X)
 
 
 def like_given(given: Any, values: np.ndarray) -> Any:
@@ -468,25 +29,10 @@ def like_given(given: Any, values: np.ndarray) -> Any:
     return in_library_of(given, space.asarray(values, dtype=space.X.dtype))
 
 
-def in_library_of(given: Any, values: Any) -> Any:
-    """Results on the host in the array library of the given data."""
-    if isinstance(given, np.ndarray) or sp.issparse(given) or not isinstance(values, np.ndarray):
-        return values
-    xp = array_namespace(given)
-    return xp.asarray(values.astype(np.int64) if values.dtype.kind == "i" else values)
-
-
-def device_of(X: Any) -> Any:
-    """The accelerator that a tensor lies on; None for anything on the host."""
-    return X.device if on_device(X) else None
-
-
 def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Space:
     """Wrap checked data; the only place that asks what X is."""
     device = check_device(device)
     if isinstance(X, PairSpace):
-        from wellsep.compute.data.distances import open_distances
-
         return open_distances(X, device, n_jobs)
     if device is not None and (device != "cpu" or is_torch(X)):
         X = to_torch(X, device)
@@ -497,8 +43,6 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
 def as_space(X: Any, n_jobs: int = 1, unit: float = 1.0) -> Space:
     """Rows that are ready for work, such as points, in the class of their array library."""
     if isinstance(X, PairSpace):
-        from wellsep.compute.data.distances import DistanceSpace
-
         return DistanceSpace(X, n_jobs, unit=unit, own_metric=X.metric)
     if sp.issparse(X):
         # About the origin squares cancel: far from it nothing of float32 would be left.
@@ -535,25 +79,17 @@ def to_torch(X: Any, device: str) -> Any:
         ) from None
 
 
-def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | None) -> sp.csr_array:
-    """(n, ΣK) memberships of all partitions side by side; ``codes`` (M, n)."""
-    n = codes.shape[1]
-    offsets = np.concatenate([[0], np.cumsum(n_clusters)])
-    columns = (codes + offsets[:-1, None]).T  # (n, M)
-    counted = (codes >= 0).T
-    values = np.ones(n) if weights is None else weights
-    data = np.broadcast_to(values[:, None], counted.shape)[counted]
-    pointer = np.concatenate([[0], np.cumsum(counted.sum(axis=1))])
-    return sp.csr_array((data, columns[counted], pointer), shape=(n, int(offsets[-1])))
+def open_distances(X: PairSpace, device: Any, n_jobs: int | None) -> Space:
+    if not X.complete:
+        raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
+    if device is not None and device != "cpu":
+        # A card holds the whole matrix: its passes take blocks of a tensor.
+        made = open_space(to_torch(np.asarray(X), device), n_jobs=n_jobs)
+        return replace(made, own_metric=PRECOMPUTED, _views={})
+    unit = safe_unit(X.largest, X.dtype)
+    scaled = X if unit == 1 else X.scaled(1 / unit)
+    return as_space(scaled, effective_jobs(n_jobs), unit)
 
 
-def code_columns(codes: Any, weights: Any) -> tuple[Any, Any]:
-    """Codes and weights with a column for each code of a row."""
-    if codes.ndim == 2:
-        return codes, weights
-    return codes[:, None], None if weights is None else weights[:, None]
-
-
-def host(array: Any) -> np.ndarray:
-    """A small result, back as NumPy."""
-    return to_numpy(array)
+add_metric(dc_metric())  # not in the table itself: dc-distances rest on statistics of the rows
+TAKEN = (*METRICS, "any scikit-learn metric")  # by every index that has a metric

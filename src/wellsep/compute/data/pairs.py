@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space
+from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.threads import cut_rows
 from wellsep.compute.metrics.row_preparation import Prepared, unrounded
 from wellsep.compute.metrics.table import Rows, find, square_lengths

@@ -13,9 +13,10 @@ from wellsep._checks.arrays import (
     check_data,
     check_number,
     check_weights,
+    is_host,
     to_numpy,
 )
-from wellsep.compute.data.opening import is_host, like_given
+from wellsep.compute.data.opening import like_given
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.engine.threads import one_openmp_thread, own_threads
 from wellsep.compute.kmeans.nearest_centres import THREADED, Nearest, NearestTwo

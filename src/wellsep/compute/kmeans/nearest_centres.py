@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import to_numpy
-from wellsep.compute.data.safe_units import SAFE
+from wellsep._checks.arrays import SAFE, to_numpy
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
 from wellsep.compute.engine.threads import effective_jobs, share_blocks
 from wellsep.compute.kernels.triton_use import fused_usable

@@ -15,9 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from wellsep._checks.arrays import is_dask, to_numpy
-from wellsep.compute.data.opening import Space, as_space, host_view, in_library_of, is_host
-from wellsep.compute.data.safe_units import unit_of
+from wellsep._checks.arrays import host_view, in_library_of, is_dask, is_host, to_numpy, unit_of
+from wellsep.compute.data.opening import as_space
+from wellsep.compute.data.rows import Space
 from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
 from wellsep.compute.metrics.row_preparation import unit_rows
 from wellsep.compute.metrics.table import COSINE, Prepared

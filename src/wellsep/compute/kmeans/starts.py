@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks.arrays import check_choice, check_numbers, to_numpy
-from wellsep.compute.data.opening import Space
+from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.threads import budget_bytes
 from wellsep.compute.kmeans.lloyd import run
 from wellsep.compute.kmeans.prepared_points import (

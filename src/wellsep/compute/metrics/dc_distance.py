@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks.arrays import check_count
-
-if TYPE_CHECKING:
-    from wellsep.compute.data.opening import Space
-    from wellsep.compute.metrics.table import Metric, Prepared, Rows
-    from wellsep.compute.requests import Task, Want
+from wellsep.compute.data.rows import Space, one_hot
+from wellsep.compute.metrics.row_preparation import Prepared
+from wellsep.compute.metrics.table import Metric, Rows, rows_of
+from wellsep.compute.requests import Block, Task, Want
+from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
+from wellsep.compute.statistics.silhouette_widths import widths_from_sums
+from wellsep.compute.statistics.spanning_tree import Dissimilarities, spanning_tree
 
 MIN_POINTS = 5  # as the paper has it
 AT_ONCE = 1 << 24  # numbers of the tables that sums over clusters are worked out in
@@ -44,16 +46,6 @@ class MinimaxParts(NamedTuple):
     widths: np.ndarray  # (n,) silhouette widths; NaN for noise
     sparse: np.ndarray  # (n_noise,) core distance over the largest one of the sparsest cluster
     far: np.ndarray  # (n_noise,) smallest distance to a cluster over its largest core distance
-
-
-def dc_fields(min_points: int) -> dict[str, Any]:
-    """What the entry of the table of metrics holds, which this module is imported by."""
-    return {
-        "prepare": partial(tree_places, min_points),
-        "block": between_places,
-        "whole": True,
-        "cluster_sums": partial(cluster_sums, min_points),
-    }
 
 
 def dc_metric(min_points: int = MIN_POINTS) -> Metric:
@@ -81,12 +73,14 @@ def dc_metric(min_points: int = MIN_POINTS) -> Metric:
     >>> round(ws.silhouette_score(X, labels, metric=ws.dc_metric(2)), 4)
     0.65
     """
-    from wellsep.compute.metrics.table import METRICS, Metric
-
     check_count("min_points", min_points, 1)
-    if min_points == MIN_POINTS:
-        return METRICS["dc"]
-    return Metric(f"dc(min_points={min_points})", **dc_fields(min_points))
+    return Metric(
+        "dc" if min_points == MIN_POINTS else f"dc(min_points={min_points})",
+        prepare=partial(tree_places, min_points),
+        block=between_places,
+        whole=True,
+        cluster_sums=partial(cluster_sums, min_points),
+    )
 
 
 def leaf_order(space: Space, min_points: int) -> LeafOrder:
@@ -99,10 +93,6 @@ def leaf_order(space: Space, min_points: int) -> LeafOrder:
 
 
 def _grown(X: np.ndarray, min_points: int, jobs: int) -> LeafOrder:
-    from wellsep.compute.metrics.table import rows_of
-    from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
-    from wellsep.compute.statistics.spanning_tree import Dissimilarities, spanning_tree
-
     n = len(X)
     if n < min_points:
         raise ValueError(
@@ -151,8 +141,6 @@ def tree_places(min_points: int, space: Space, wide: bool) -> Prepared:
     Two such rows are enough for their distance: two runs of 2^k places, one after the lower place
     and one before the upper, cover all that lies between.
     """
-    from wellsep.compute.metrics.table import Prepared
-
     order = leaf_order(space, min_points)
     n = len(order.place)
     levels = max(1, int(np.ceil(np.log2(max(n, 2)))))
@@ -226,10 +214,6 @@ def provide_minimax(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
 def _parts(task: Task, min_points: int) -> Iterator[MinimaxParts | None]:
     """None where there are too few objects for a core distance."""
-    from wellsep.compute.data.opening import one_hot
-    from wellsep.compute.requests import Block
-    from wellsep.compute.statistics.silhouette_widths import widths_from_sums
-
     space, partitions = task.space, task.partitions
     for m, codes in enumerate(partitions.codes):
         k, noise = len(partitions.classes[m]), codes < 0

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from wellsep._checks.arrays import to_numpy
 
 if TYPE_CHECKING:
-    from wellsep.compute.data.opening import Space
+    from wellsep.compute.data.rows import Space
 
 PARALLEL = 16 * np.finfo(np.float64).eps  # that rounding may put between equal directions
 

@@ -1,7 +1,7 @@
 """The table of metrics: how rows are made ready, and how far two blocks of them lie apart.
 
-A metric is one entry of ``METRICS``. "euclidean", "sqeuclidean", "cosine", "dc" and "precomputed"
-are there; a name of scikit-learn's or a function gets an entry made by ``find``.
+A metric is one entry of ``METRICS``: those at the end of this file, and "dc", which
+``data.opening`` adds. A name of scikit-learn's or a function gets an entry made by ``find``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from scipy.spatial.distance import cdist
 from wellsep._checks.arrays import to_numpy
 from wellsep._plugins import new_plugins
 from wellsep._text.sentences import shown
-from wellsep.compute.metrics.dc_distance import MIN_POINTS, dc_fields
 from wellsep.compute.metrics.foreign import elsewhere, known_elsewhere
 from wellsep.compute.metrics.row_preparation import (
     Prepared,
@@ -474,7 +473,5 @@ add_metric(
         "values, vectors = numpy.linalg.eigh(covariance of the columns of X)",
     )
 )
-add_metric(Metric("dc", **dc_fields(MIN_POINTS)))
 COSINE = METRICS["cosine"].name
 PRECOMPUTED = METRICS["precomputed"].name
-TAKEN = (*METRICS, "any scikit-learn metric")  # by every index that has a metric

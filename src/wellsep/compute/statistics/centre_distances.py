@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import host
+from wellsep.compute.data.rows import host
 from wellsep.compute.metrics.row_preparation import square_lengths
 from wellsep.compute.requests import Block, Want
 from wellsep.compute.statistics.centre_pairs import own_distances, same_place

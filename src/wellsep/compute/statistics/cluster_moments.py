@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import host
+from wellsep.compute.data.rows import host
 from wellsep.compute.metrics.table import Metric
 from wellsep.compute.requests import Block, Pass, Steps, Task, Want, by_counted
 from wellsep.compute.statistics.centre_distances import View

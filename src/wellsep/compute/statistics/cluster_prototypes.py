@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from wellsep.compute.data.opening import one_hot
+from wellsep.compute.data.rows import one_hot
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import Rows, pair_squares
 from wellsep.compute.statistics import neighbour_graph

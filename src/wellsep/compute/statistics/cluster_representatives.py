@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space, host
+from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.engine.threads import in_threads
 from wellsep.compute.metrics.table import numpy_squares, rows_of

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from wellsep._checks.arrays import is_dask
-from wellsep.compute.data.opening import device_of
+from wellsep._checks.arrays import device_of, is_dask
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.partitions import Classes, Partitions, is_noise
 

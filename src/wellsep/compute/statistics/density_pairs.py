@@ -6,8 +6,8 @@ from copy import copy
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space
 from wellsep.compute.data.pairs import Pairs
+from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.threads import cut_rows
 from wellsep.compute.metrics.table import Metric
 from wellsep.compute.statistics.spanning_tree import Dissimilarities

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
-from wellsep.compute.data.opening import Space, host
+from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.metrics.foreign import elsewhere, known_elsewhere
 from wellsep.compute.metrics.table import Metric, find, rows_of

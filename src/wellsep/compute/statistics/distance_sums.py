@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep.compute.data.opening import host, one_hot
 from wellsep.compute.data.pairs import Pairs
+from wellsep.compute.data.rows import host, one_hot
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_distances, numpy_usable
 from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.engine.threads import ROWS, budget_bytes, cut_rows, in_threads, pair_rounds

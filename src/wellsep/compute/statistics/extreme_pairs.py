@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wellsep.compute.data.opening import Space, host
 from wellsep.compute.data.pairs import Pairs
+from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_usable
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.metrics.table import (

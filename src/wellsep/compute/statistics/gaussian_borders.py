@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex
-from wellsep.compute.data.opening import Space, host, one_hot
+from wellsep.compute.data.rows import Space, host, one_hot
 from wellsep.compute.engine.threads import cut_rows
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.centre_pairs import lowest_rival

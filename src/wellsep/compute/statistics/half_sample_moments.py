@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import host, one_hot
+from wellsep.compute.data.rows import host, one_hot
 from wellsep.compute.engine.threads import in_threads
 from wellsep.compute.metrics.table import CLOSE
 from wellsep.compute.requests import Task

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space, host
 from wellsep.compute.data.pairs import Pairs
+from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
 from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.engine.threads import budget_bytes, cut_rows, in_threads

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space
 from wellsep.compute.data.pairs import Pairs
+from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, pair_rounds
 from wellsep.compute.metrics.table import (
     Metric,

@@ -10,9 +10,8 @@ from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from wellsep._checks.arrays import check_choice, check_count, to_numpy
+from wellsep._checks.arrays import check_choice, check_count, device_of, to_numpy
 from wellsep._checks.values import check_jobs
-from wellsep.compute.data import opening
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import CLOSE
@@ -98,7 +97,7 @@ def nearest_neighbours(
 
 
 def _device_usable(X: Any, method: str) -> bool:
-    return opening.on_device(X) and method in ("exact", "brute")  # trees are for the host
+    return device_of(X) is not None and method in ("exact", "brute")  # trees are for the host
 
 
 def _graph_on_device(

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space
 from wellsep.compute.data.pairs import Pairs
+from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.engine.threads import (
     ROWS,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import host
+from wellsep.compute.data.rows import host
 from wellsep.compute.requests import Block, Pass, Steps, Task, Want, run
 from wellsep.compute.statistics import centre_pairs
 from wellsep.compute.statistics.ball_counts import Spread, ball_counts, balls_from, warn_of_empty

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import Space
 from wellsep.compute.data.pairs import Pairs
+from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.kernel_choice import choose
 from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.engine.threads import one_blas_thread

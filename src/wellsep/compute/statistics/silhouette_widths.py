@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.opening import host
+from wellsep.compute.data.rows import host
 from wellsep.compute.requests import Block, Want
 
 

@@ -12,7 +12,7 @@ from wellsep._checks.values import check_names
 from wellsep._text.sentences import count, listing
 from wellsep.compute.data.mixed_columns import read_columns as read_mixed
 from wellsep.compute.data.mixed_table import MixedTable
-from wellsep.compute.data.opening import one_hot
+from wellsep.compute.data.rows import one_hot
 
 MOST_CATEGORIES = 20  # of a column of texts that becomes one column of shares for each
 BLOCK = 1 << 22  # numbers whose ranks are found at a time

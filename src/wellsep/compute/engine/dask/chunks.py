@@ -21,7 +21,7 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from sklearn import config_context
 
-from wellsep.compute.data.safe_units import largest_entry, safe_unit
+from wellsep._checks.arrays import largest_entry, safe_unit
 from wellsep.compute.engine.dask.client import active_client, check_versions
 from wellsep.compute.engine.threads import merge
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import dask.array as da
 import numpy as np
 
-from wellsep.compute.data.opening import Space
+from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.dask import pairs
 from wellsep.compute.engine.dask.chunks import Chunks
 from wellsep.compute.engine.dask.labels import ChunkedPartitions

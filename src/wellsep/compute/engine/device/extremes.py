@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from array_api_compat import torch as xp
 
-from wellsep.compute.data.opening import Space, host
+from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.device.batches import codes_on_device, row_parts
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.table import Metric, Prepared, Rows, square_lengths, squares

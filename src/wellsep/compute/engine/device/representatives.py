@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from array_api_compat import torch as xp
 
-from wellsep.compute.data.opening import host
+from wellsep.compute.data.rows import host
 from wellsep.compute.engine.device.batches import (
     Batch,
     batches,

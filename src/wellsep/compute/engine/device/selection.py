@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from array_api_compat import torch as xp
 
-from wellsep.compute.data.opening import host
+from wellsep.compute.data.rows import host
 from wellsep.compute.kernels.triton_use import FAR, about_median
 from wellsep.compute.metrics.table import (
     Prepared,
