@@ -51,6 +51,18 @@ def test_the_explanation_names_flags(folder, capsys, tmp_path):
         text = capsys.readouterr().out
         assert text.count(sentence) == 2
         assert "dip=False" not in text
+        assert "was not computed (--draws)." in text
+        assert "rank_confidence" not in text
+
+
+def test_rank_says_once_why_the_index_decides(tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[:, 0] += 9 * (np.arange(40) % 2)
+    for k in (2, 3, 4):
+        ws.save_run(tmp_path, X, np.arange(40) % k, name=f"k{k}")
+    assert main(["rank", str(tmp_path), "--cache", "none", "--draws", "0"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("decides: only 3 clusterings differ.") == 1
 
 
 def test_coverage_stands_in_the_tables_of_runs_with_noise(folder, capsys):

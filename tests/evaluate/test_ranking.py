@@ -187,3 +187,11 @@ def test_runs_that_tie_stand_in_the_order_of_their_numbers():
     ranking = ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=0, judge="ace").ranking
     tied = [name for name in ranking.columns()["partition"] if name != "other"]
     assert tied == ["run 1", "run 2", "run 10"]
+
+
+@pytest.mark.parametrize("judge", ["auto", "consensus", "ace"])
+def test_whoever_decides_explain_tells_why_a_score_is_undefined(judge):
+    runs = Runs([*choice_runs(), Run("lump", labels=np.zeros(60, int))])
+    text = ws.judge(runs, n_draws=0, judge=judge).explain()
+    assert text.count("are undefined and count as the worst score") == 1
+    assert "For instance 'lump' in " in text

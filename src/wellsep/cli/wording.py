@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 PHRASES = {
-    "(rank_confidence, or --draws)": "(--draws)",
     "one of list_datasets()": "a file or a named data set",
     "wellsep.adapters reads AnnData, MLflow and Optuna": "AnnData, MLflow and Optuna are read too",
     "one of None, ": "one of ",

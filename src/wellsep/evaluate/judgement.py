@@ -222,8 +222,10 @@ class Judgement(Result):
 
     @property
     def explanation(self) -> tuple[str, ...]:
-        """Paragraphs: who decides and why, and what was done."""
-        return (self.why_this_judge, *self.ranking.sentences(), *self.notes)
+        """Paragraphs: who decides and why, unless the headline says it, and what was done."""
+        why = self.why_this_judge
+        told = () if why in self.verdict.headline else (why,)
+        return (*told, *self.ranking.sentences(), *self.notes)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the ranking as named columns, best first."""

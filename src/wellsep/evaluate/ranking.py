@@ -16,7 +16,7 @@ from wellsep._checks.arrays import (
 from wellsep._checks.values import check_items, check_kind, check_mapping
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import need_pandas
-from wellsep.evaluate.ace_method.answer import AceResult, explain_ace
+from wellsep.evaluate.ace_method.answer import AceResult, explain_ace, explain_undefined
 from wellsep.evaluate.answer import describe_coverage
 from wellsep.evaluate.certainty.confidence import RankConfidence
 from wellsep.evaluate.vote.answer import Consensus
@@ -218,12 +218,14 @@ class Ranking(Result):
         """Say which spaces were left out and why, which group decided, how certain it is."""
         answer, sure = self.result, self.confidence
         shown = {name: self.baselines[name] for name in self.shown_baselines}
+        missing = "How often each run comes first was not computed (--draws)."
         if isinstance(answer, AceResult):
-            missing = "How often each run comes first was not computed (rank_confidence, --draws)."
             told = (missing,) if sure is None else sure.beside(answer)
             yield from explain_ace(answer, shown, told)
             return
         yield from answer.sentences()
+        if self.ace is not None and self.ace.undefined:
+            yield from explain_undefined(self.ace)
         best = answer.order[0]
         if answer.coverage is not None and answer.coverage[best] < 1 and self.ace is not None:
             yield describe_coverage(float(answer.coverage[best]), self.ace.noise)
@@ -233,7 +235,7 @@ class Ranking(Result):
         if compared := " ".join(answer.compare(shown, judge)):
             yield compared
         if sure is None:
-            yield "How often each run comes first was not computed (--draws)."
+            yield missing
         elif not answer.by_index and answer.n_distinct >= FEWEST:
             yield " ".join(("How stable:", *sure.beside(answer)))
 

@@ -220,7 +220,7 @@ def explain_spaces(result: AceResult) -> list[str]:
         _question(result),
         _multimodality(result),
         result.notes,
-        _undefined(result),
+        explain_undefined(result),
         _agreement(result),
         _groups(result),
         _winner(result),
@@ -279,7 +279,8 @@ def _multimodality(result: AceResult) -> Iterator[str]:
         )
 
 
-def _undefined(result: AceResult) -> Iterator[str]:
+def explain_undefined(result: AceResult) -> Iterator[str]:
+    """Say how many scores are undefined, and why the first of them is."""
     if not result.undefined:
         return
     space, partition, reason = min(result.undefined)
