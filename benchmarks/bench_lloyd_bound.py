@@ -23,10 +23,10 @@ from threadpoolctl import threadpool_limits
 import wellsep as ws
 from benchmarks.bench_kmeans_search import gaussians
 from benchmarks.harness import report
+from wellsep.cluster.cf_means import centre_search as moved
 from wellsep.compute.engine import threads as engine
 from wellsep.compute.kmeans import lloyd as loop
 from wellsep.compute.kmeans import prepared_points as points
-from wellsep.compute.kmeans import search_state as moved
 from wellsep.compute.kmeans import starts as seeding
 
 MAX_ITER, TOL, REPEATS = 300, 1e-4, 3

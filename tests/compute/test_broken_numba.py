@@ -36,7 +36,7 @@ import numpy as np
 import wellsep as ws
 from wellsep.spaces import dip_statistic
 from wellsep.compute.engine import kernel_choice as twins
-from wellsep.compute.kmeans import search_state as moved
+from wellsep.cluster.cf_means import centre_search as moved
 from wellsep.compute.kmeans.nearest_centres import host_labels
 from wellsep.spaces import dip_kernels as kernels, dip_null as null
 twins.PAYS_FROM = moved.COMPILED_FROM = kernels.PAYS_FROM = 0

@@ -13,8 +13,8 @@ import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 from wellsep.cluster.cf_means import fit as one_start
+from wellsep.cluster.estimator import open_points
 from wellsep.compute.engine.dask import chunks, pairs
-from wellsep.compute.kmeans.prepared_points import open_points
 from wellsep.compute.kmeans.starts import parallel_start
 
 N, D, K = 180, 3, 5

@@ -306,7 +306,7 @@ DOORS = {
     "engine/dask/labels.py": "encode_chunks",
     "engine/dask/contingency.py": "count_chunks",
 }
-DOOR_FUNCTIONS = re.compile(r"open_points|\w*usable")
+DOOR_FUNCTIONS = re.compile(r"\w*usable")
 
 
 def questions(source: str) -> list[str]:

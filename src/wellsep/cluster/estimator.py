@@ -45,10 +45,21 @@ from wellsep.compute.kmeans.prepared_points import (
     assign_labels,
     inertia,
     label_counts,
-    open_points,
+    prepare,
     uneven,
 )
 from wellsep.compute.kmeans.starts import center_distances, check_init, is_given
+
+
+def open_points(
+    X: Any, weights: Any = None, metric: str = "euclidean", frame: Frame | None = None
+) -> PointSet:
+    """Points of an array, or of the chunks of a dask collection."""
+    if is_dask(getattr(X, "array", None)):  # Chunks
+        from wellsep.compute.engine.dask.points import prepare_chunks
+
+        return prepare_chunks(X, weights, metric, frame)
+    return prepare(X, weights, metric, frame)
 
 
 class Starts(NamedTuple):

@@ -10,10 +10,10 @@ import numpy as np
 from wellsep._checks.arrays import check_choice, to_numpy
 from wellsep._checks.values import check_flag, check_random_state
 from wellsep.cluster.batches import StreamedClusterer
-from wellsep.cluster.estimator import FitInput, NoProgress, Starts
+from wellsep.cluster.estimator import FitInput, NoProgress, Starts, open_points
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import Ended, lower, run
-from wellsep.compute.kmeans.prepared_points import METRICS, Points, PointSet, RowValues, open_points
+from wellsep.compute.kmeans.prepared_points import METRICS, Points, PointSet, RowValues
 from wellsep.compute.kmeans.starts import start_centers
 
 

@@ -19,17 +19,10 @@ from wellsep._checks.arrays import (
 )
 from wellsep.cluster.cf_means.estimator import check_limits
 from wellsep.cluster.cf_means.fit import CFOptions, cfmeans
-from wellsep.cluster.estimator import CentroidClusterer, FitInput, NoProgress
+from wellsep.cluster.estimator import CentroidClusterer, FitInput, NoProgress, open_points
 from wellsep.cluster.kmeans import kmeans
 from wellsep.compute.kmeans.lloyd import means
-from wellsep.compute.kmeans.prepared_points import (
-    PointSet,
-    RowValues,
-    assign,
-    label_sums,
-    open_points,
-    prepare,
-)
+from wellsep.compute.kmeans.prepared_points import PointSet, RowValues, assign, label_sums, prepare
 from wellsep.compute.kmeans.starts import start_centers
 from wellsep.compute.statistics.neighbour_graph import (
     NeighbourGraph,

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.cluster.estimator import NoProgress
+from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numba_works
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.prepared_points import Points, prepare
-from wellsep.compute.kmeans.search_state import CentreState, Split, open_state
+from wellsep.compute.kmeans.search_state import CentreState, Split
 from wellsep.compute.kmeans.starts import start_centers
 
 WORTH = 1e-6  # relative gain that counts as one
@@ -34,6 +35,28 @@ SKETCH_FROM = 96  # features from which a search on leading directions comes fir
 FEWEST, MOST = 24, 64  # of these directions
 SHARE = 0.6  # of the budget that goes to it
 SKETCH_ROWS = 1500  # that the directions are found on
+COMPILED_FROM = 5e5  # n·k·d at which the reference takes about as long as loading numba (.8 s)
+
+
+def open_state(points: Points, centers: np.ndarray, *, local: bool = True) -> CentreState:
+    """The state at these centres, compiled where that pays."""
+    return choose(CentreState, points, len(centers))(points, centers, local=local)
+
+
+def _compiled(points: Points, centers: np.ndarray, *, local: bool = True) -> CentreState:
+    from wellsep.compute.kernels.numba_search import CompiledState
+
+    return CompiledState(points, centers, local=local)
+
+
+def _compiled_usable(points: Points, n_clusters: int) -> bool:
+    # By size alone, never by what was imported before: the same call gives the same result.
+    size = float(points.n) * points.X.shape[1] * n_clusters
+    dense = isinstance(points.X, np.ndarray)
+    return dense and size >= COMPILED_FROM and numba_works()
+
+
+TWINS[CentreState] = (Twin(_compiled, _compiled_usable),)
 
 
 class Budget:

@@ -1,4 +1,4 @@
-"""The twin of ``search_state.CentreState`` in numba, for dense rows; imported by it alone."""
+"""The twin of ``search_state.CentreState`` in numba, for dense rows."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from wellsep._checks.arrays import host_view, in_library_of, is_dask, is_host, to_numpy, unit_of
+from wellsep._checks.arrays import host_view, in_library_of, is_host, to_numpy, unit_of
 from wellsep.compute.data.opening import as_space
 from wellsep.compute.data.rows import Space
 from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
@@ -139,17 +139,6 @@ class Points:
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         return self.space.dense(np.asarray(rows))
-
-
-def open_points(
-    X: Any, weights: Any = None, metric: str = "euclidean", frame: Frame | None = None
-) -> PointSet:
-    """Points of an array, or of the chunks of a dask collection."""
-    if is_dask(getattr(X, "array", None)):  # Chunks
-        from wellsep.compute.engine.dask.points import prepare_chunks
-
-        return prepare_chunks(X, weights, metric, frame)
-    return prepare(X, weights, metric, frame)
 
 
 def prepare(

@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numba_works
 from wellsep.compute.kmeans import nearest_centres
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.nearest_centres import half_squares, row_blocks
 from wellsep.compute.kmeans.prepared_points import Points
 
-COMPILED_FROM = 5e5  # n·k·d at which the reference takes about as long as loading numba (.8 s)
 LOCAL = 0.02  # a centre moves if it gains more than this share of the mean gain
 SPLIT_GROWTH = 1e-4  # relative growth of a split's gain that is worth another step
 TRANSFER_SLACK = 1e-9  # relative gain that a transfer must exceed
@@ -32,11 +30,6 @@ class Split(NamedTuple):
     gain: float  # at most 0: the cluster cannot be parted
     one: np.ndarray
     other: np.ndarray
-
-
-def open_state(points: Points, centers: np.ndarray, *, local: bool = True) -> CentreState:
-    """The state at these centres, compiled where that pays."""
-    return choose(CentreState, points, len(centers))(points, centers, local=local)
 
 
 class CentreState:
@@ -382,19 +375,3 @@ class CentreState:
 def _swap(where: np.ndarray, first: Any, second: Any, near: Any, far: Any) -> None:
     first[where], second[where] = second[where], first[where]
     near[where], far[where] = far[where], near[where]
-
-
-def _compiled(points: Points, centers: np.ndarray, *, local: bool = True) -> CentreState:
-    from wellsep.compute.kernels.numba_search import CompiledState
-
-    return CompiledState(points, centers, local=local)
-
-
-def _compiled_usable(points: Points, n_clusters: int) -> bool:
-    # By size alone, never by what was imported before: the same call gives the same result.
-    size = float(points.n) * points.X.shape[1] * n_clusters
-    dense = isinstance(points.X, np.ndarray)
-    return dense and size >= COMPILED_FROM and numba_works()
-
-
-TWINS[CentreState] = (Twin(_compiled, _compiled_usable),)
