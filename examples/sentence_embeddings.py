@@ -173,7 +173,7 @@ print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
 # Our pick is the second best model, and our clustering is a bad one. The verdict above warns of it.
 # The judges disagree. The first clustering stands alone and seldom comes first in the draws. The
 # clusterings are little clearer than those of a cloud. Do not use the first one after such a
-# verdict; look at those that come first in more draws.
+# verdict; look at those that come first in more half-samples.
 print(f"\n{'model':<20}{'our rank':>10}{'mean ARI':>10}")
 for name in sorted(names, key=lambda name: embeddings.rank[embeddings.embeddings.index(name)]):
     place = embeddings.rank[embeddings.embeddings.index(name)]

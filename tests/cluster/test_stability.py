@@ -255,7 +255,7 @@ def test_weights_reach_the_clusterer_and_the_similarities(blobs):
 def test_progress_counts_the_draws(blobs):
     told = []
     ws.stability(SkKMeans(2), blobs[0], n_draws=3, n_splits=0, progress=lambda *t: told.append(t))
-    assert told == [(done, 3, "draws") for done in range(4)]
+    assert told == [(done, 3, "samples") for done in range(4)]
 
 
 def test_a_draw_that_fails_is_reported_and_the_rest_stands():
@@ -272,7 +272,7 @@ def test_a_draw_that_fails_is_reported_and_the_rest_stands():
 
 def test_only_failures_are_an_error():
     X = np.arange(10.0)[:, None]
-    with pytest.raises(ValueError, match="clusterer must fit at least one of 3 draws, got only"):
+    with pytest.raises(ValueError, match="clusterer must fit at least one of 3 samples, got only"):
         ws.stability(SkKMeans(10, n_init=1), X, n_draws=3)
 
 

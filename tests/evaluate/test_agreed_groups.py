@@ -264,5 +264,5 @@ def test_where_the_index_decides_alone_no_group_is_agreed():
 def test_one_contender_is_contested_by_none():
     groups = found("aabbcc")
     assert list(groups.sentences()) == [
-        "'run 0' comes first in every draw, so no other run contests its groups."
+        "'run 0' is first in all half-samples, so no other run contests its groups."
     ]

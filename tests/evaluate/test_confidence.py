@@ -351,7 +351,7 @@ def test_the_draws_of_a_vote_count_a_bounded_number_of_objects(monkeypatch):
     labels = {f"{i}": rng.integers(0, 3, 400) for i in range(5)}
     runs = ws.Runs.from_parts(None, labels)
     sure = ws.judge(runs, n_draws=4).confidence
-    assert sure.notes == ("The draws count the votes of 120 of 400 objects.",)
+    assert sure.notes == ("The half-samples count the votes of 120 of 400 objects.",)
 
 
 def test_an_index_that_grows_trees_takes_at_most_twenty_half_samples():

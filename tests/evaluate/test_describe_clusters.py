@@ -263,7 +263,7 @@ def test_a_record_of_stability_is_shown():
     found = ws.describe_clusters(X, labels, stability=record)
     assert found.stability == pytest.approx(record.jaccard)
     assert found.columns()["dissolved"] == ["0 of 5"] * 3
-    assert "dissolved in 0 of 5 draws" in found.explain()
+    assert "dissolved in 0 of 5 samples" in found.explain()
 
 
 def test_stability_of_other_labels_is_refused():

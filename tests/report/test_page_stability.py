@@ -48,10 +48,10 @@ def test_whether_more_draws_would_tell_follows_from_the_intervals():
     X = np.repeat([[0.0], [50.0]], 20, axis=0) + np.random.default_rng(0).normal(size=(40, 1))
     sure = ws.stability(ws.KMeans(2, random_state=0), X, n_draws=6, n_splits=0, random_state=0)
     assert set(sure.words) == {"highly stable"}
-    assert "More draws would change no verdict" in page_of(sure).sure[1]
+    assert "More samples would change no verdict" in page_of(sure).sure[1]
     unsure = small_stability()
     assert any(word.startswith("between") for word in unsure.words)
-    assert "More draws would tell more of" in page_of(unsure).sure[1]
+    assert "More samples would say more of" in page_of(unsure).sure[1]
 
 
 def test_the_table_has_a_row_per_cluster_the_least_stable_first():
@@ -169,7 +169,7 @@ def test_the_page_opens_quietly_and_has_one_axis_per_figure(browser, written, na
     seen = Visit(browser, written[name])
     seen.frames()
     assert seen.problems == []
-    axes = {"jaccard": "Jaccard similarity", "fates": "share of the draws"}
+    axes = {"jaccard": "Jaccard similarity", "fates": "share of the samples"}
     axes |= {"found": "number of clusters", "strengths": "prediction strength"}
     for figure, axis in axes.items():
         assert axis in seen.page.locator(f"#{figure} svg").text_content()

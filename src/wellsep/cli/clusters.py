@@ -146,7 +146,7 @@ def stability(
             help="Column with the clustering to judge, of the label file or of the .h5ad.",
         ),
     ] = None,
-    n_draws: Annotated[int, typer.Option("--draws", help="Number of draws.")] = 50,
+    n_draws: Annotated[int, typer.Option("--draws", help="Number of random samples.")] = 50,
     subsample: Annotated[
         float | None,
         typer.Option(
@@ -181,7 +181,7 @@ def stability(
 ) -> None:
     """Say how often each cluster is found again in random samples of the objects.
 
-    Each draw is a random sample that is clustered again. A cluster dissolves in a draw if its
+    Each random sample is clustered again. A cluster dissolves in a sample if its
     Jaccard similarity to the most similar cluster is at most 0.5, and is recovered if it is above
     0.75. Labels without -k are judged by a simple classifier (--stand-in) on the objects that were
     not drawn.
@@ -239,7 +239,7 @@ def stability(
             n_neighbors=neighbors,
             random_state=seed,
             n_jobs=n_jobs,
-            progress=lambda done, total, what: told(done, total, "Clustering draws"),
+            progress=lambda done, total, what: told(done, total, "Clustering samples"),
         )
     reader.tell()
     outputs.deliver(result, print_stability, runs=named(reader, X))

@@ -131,7 +131,7 @@ class Judgement(Result):
     def agreed(self) -> AgreedGroups:
         """The clusters of the best run that every contender finds, and what is open.
 
-        Contenders are the runs that come first in some draw. ``why`` says where there are none.
+        Contenders are the runs that are first in some half-sample; ``why``: why there are none.
         """
         best = int(self.answer.classes.of[self.answer.order[0]])
         why = self._why_none_agreed()
@@ -176,7 +176,7 @@ class Judgement(Result):
         ----------
         answers : mapping, path of a JSON file, or None
             By the id of a question the words of one of its sides, or its number from 0. A question
-            without an answer follows the larger share of the draws. A file is what the page
+            without an answer follows the larger share of the half-samples. A file is what the page
             exports: ``{"wellsep": "answers", "run": name, "answers": {id: words}}``.
 
         Returns

@@ -1,1 +1,1 @@
-"""Stability of a clustering: draws of the objects, and what they find again."""
+"""Stability of a clustering: random samples of the objects, and which clusters are found again."""

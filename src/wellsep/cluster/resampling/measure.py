@@ -69,9 +69,9 @@ def stability(
 ) -> Stability:
     """Measure how often each cluster is found again in random samples of the objects.
 
-    For a cluster A and a draw S with the clusters B, its value is the largest Jaccard similarity
-    ``|A∩S ∩ B| / |A∩S ∪ B|``, 0 if A∩S is empty. The mean over the draws is the stability of the
-    cluster, from 0 to 1, greater is better. A cluster *dissolves* in a draw where its value is at
+    For a cluster A and a sample S with the clusters B, its value is the largest Jaccard similarity
+    ``|A∩S ∩ B| / |A∩S ∪ B|``, 0 if A∩S is empty. The mean over the samples is the stability of the
+    cluster, from 0 to 1, greater is better. A cluster *dissolves* in a sample where its value is at
     most .5 and is *recovered* where it is above .75. These are the definitions of ``clusterboot``
     in R's fpc.
 
@@ -90,7 +90,7 @@ def stability(
         The clustering to judge; by default what the clusterer finds in all of X. Noise (-1, -2,
         -3) is no cluster.
     n_draws : int
-        Draws. The mean of a cluster is known to about ±.05 with 50 at worst, ±.04 with 100.
+        Samples. The mean of a cluster is known to about ±.05 with 50 at worst, ±.04 with 100.
     subsample : float or int, optional
         Draw this share or number of the objects, without replacement. By default a bootstrap: n
         draws with replacement, repeats dropped, which leaves about 63 % of the objects.
@@ -114,7 +114,7 @@ def stability(
     n_jobs : int, optional
         Fits at a time, through joblib.
     progress : callable, optional
-        Called with the number of finished draws, that of all, and "draws".
+        Called with the number of finished samples, that of all, and "samples".
 
     Returns
     -------
@@ -124,7 +124,7 @@ def stability(
 
     Notes
     -----
-    A draw whose fit fails is left out and reported; the others stand.
+    A sample whose fit fails is left out and reported; the others count.
 
     References
     ----------
@@ -170,7 +170,7 @@ def stability(
         _check_stand_in(X, metric, stand_in)
         codes, asked = partition.codes[0], n_neighbors if stand_in == STAND_INS[0] else 0
         others = [(X, codes, rows, asked, metric, weights) for rows in draws]
-        judged = in_workers(judge_stand_in, others, n_jobs, progress, "draws")
+        judged = in_workers(judge_stand_in, others, n_jobs, progress, "samples")
     else:
         _check_count_of(model, n)
         partition = _clustering(model, X, labels, weights, int(seeds[0]))
@@ -178,7 +178,7 @@ def stability(
             (model, X, partition.codes[0], rows, pairwise, weights, int(seed))
             for rows, seed in zip(draws, seeds[1:], strict=False)
         ]
-        judged = in_workers(judge_draw, fits, n_jobs, progress, "draws")
+        judged = in_workers(judge_draw, fits, n_jobs, progress, "samples")
         if n_splits:
             halves = [draw_halves(n, rng) for _ in range(n_splits)]
             own = seeds[1 + n_draws :]
@@ -201,8 +201,8 @@ def _record(
     failures = {i: one.error for i, one in enumerate(judged) if one.values is None}
     if len(failures) == len(judged):
         raise ValueError(
-            f"clusterer must fit at least one of {count(len(judged), 'draw')}, got only failures; "
-            f"the first: {failures[0]}"
+            f"clusterer must fit at least one of {count(len(judged), 'sample')}, got only failures"
+            f"; the first: {failures[0]}"
         )
     codes, clusters = partition.codes[0], partition.classes[0]
     none = np.full(len(clusters), np.nan)
@@ -264,7 +264,7 @@ def _check_clusterer(clusterer: Any) -> Any:
 def _more_starts(model: Any) -> Any:
     """The clusterer with several starts where it leaves their number open.
 
-    A single start of k-means may end far from the best, in the clustering as in its draws.
+    A single start of k-means may end far from the best, in the clustering as in its samples.
     """
     name = f"{prefix_of(model)}n_init"
     if isinstance(model.get_params().get(name), str):

@@ -1,4 +1,4 @@
-"""What is done with one draw of objects: cluster it or label the others by it, and compare."""
+"""What is done with one sample of objects: cluster it or label the others by it, and compare."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEAREST_MEAN_METRICS = ("euclidean", "cosine", PRECOMPUTED)
 
 
 class Judged(NamedTuple):
-    """One draw: a value per cluster, the clusters found, the share of noise found again."""
+    """One sample: a value per cluster, the clusters found, the share of noise found again."""
 
     values: np.ndarray | None
     n_found: int = 0
@@ -46,7 +46,7 @@ def judge_draw(
     weights: np.ndarray | None,
     seed: int,
 ) -> Judged:
-    """Cluster the drawn objects and compare; a failure is told, not raised."""
+    """Cluster the drawn objects and compare; a failure is reported, not raised."""
     try:
         found, n_found = fit_rows(model, X, rows, pairwise, weights, seed)
     except Exception as error:  # a clusterer may raise anything
@@ -83,7 +83,7 @@ def judge_stand_in(
     drawn[rows] = True
     known, others = np.flatnonzero(drawn & (codes >= 0)), np.flatnonzero(~drawn & (codes >= 0))
     if not len(known) or not len(others):
-        return Judged(None, error="no object with a label is left on one side of the draw")
+        return Judged(None, error="no object with a label is left on one side of the split")
     present, own = np.unique(codes[known], return_inverse=True)
     if n_neighbors:
         given = _vote(X, others, known, own, n_neighbors, metric)
@@ -169,7 +169,7 @@ def _strength_of(
 
 
 def draw_rows(n: int, size: int | None, rng: np.random.RandomState) -> np.ndarray:
-    """Rows of one draw: a bootstrap with its repeats dropped, or so many without replacement."""
+    """Rows of one sample: a bootstrap with its repeats dropped, or so many without replacement."""
     if size is None:
         return np.unique(rng.randint(n, size=n))
     return np.sort(rng.choice(n, size, replace=False))

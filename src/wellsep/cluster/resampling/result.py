@@ -28,7 +28,7 @@ _MOST_TOLD = 10  # clusters that get a sentence
 
 @dataclass(frozen=True, eq=False)
 class Stability(Result, row_names="cluster"):
-    """What `stability` found; K clusters, B draws of the n objects.
+    """What `stability` found; K clusters, B random samples of the n objects.
 
     Attributes
     ----------
@@ -37,10 +37,10 @@ class Stability(Result, row_names="cluster"):
     labels : ndarray of shape (n,)
         The clustering that was judged; -1 is noise.
     values : ndarray of shape (K, B)
-        Jaccard similarity of each cluster to the most similar cluster of each draw; 0 where none
-        of its objects was drawn, NaN where the draw could not be judged.
+        Jaccard similarity of each cluster to the most similar cluster of each sample; 0 where none
+        of its objects was drawn, NaN where the sample could not be judged.
     n_found : ndarray of shape (B,)
-        Clusters found in each draw; 0 where the fit failed.
+        Clusters found in each sample; 0 where the fit failed.
     noise_again : ndarray of shape (B,)
         Share of the drawn noise objects that are noise again; NaN where none was drawn.
     scheme : {"bootstrap", "subsample"}
@@ -48,13 +48,13 @@ class Stability(Result, row_names="cluster"):
     n_drawn : int
         Draws of objects per bootstrap (repeats are dropped) or objects per subsample.
     clusterer : str
-        What was fitted to each draw.
+        What was fitted to each sample.
     stand_in : {"", "nearest-mean", "nearest-neighbours"}
         What stood in for a clusterer where there was none.
     prediction_strengths : ndarray of shape (S,)
         Prediction strength of each split into halves; empty where it was not computed.
     failures : mapping of int to str
-        Draws whose fit failed, with the error.
+        Samples whose fit failed, with the error.
     notes : tuple of str
         What was left out and why.
     """
@@ -81,19 +81,19 @@ class Stability(Result, row_names="cluster"):
 
     @property
     def n_draws(self) -> np.ndarray:
-        """(K,) draws in which each cluster was judged."""
+        """(K,) samples in which each cluster was judged."""
         found: np.ndarray = (~np.isnan(self.values)).sum(axis=1)
         return found
 
     @property
     def jaccard(self) -> np.ndarray:
-        """(K,) mean Jaccard similarity of each cluster over the draws: its stability."""
+        """(K,) mean Jaccard similarity of each cluster over the samples: its stability."""
         total, n = np.nansum(self.values, axis=1), self.n_draws
         return np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
 
     @property
     def half_width(self) -> np.ndarray:
-        """(K,) half the width of the 95 % interval of `jaccard`, from the number of draws."""
+        """(K,) half the width of the 95 % interval of `jaccard`, from the number of samples."""
         n = self.n_draws
         squares = np.nansum((self.values - self.jaccard[:, None]) ** 2, axis=1)
         variance = np.divide(squares, n - 1, out=np.full(len(n), np.nan), where=n > 1)
@@ -101,13 +101,13 @@ class Stability(Result, row_names="cluster"):
 
     @property
     def dissolved(self) -> np.ndarray:
-        """(K,) draws in which a cluster dissolves: its Jaccard similarity is at most .5."""
+        """(K,) samples in which a cluster dissolves: its Jaccard similarity is at most .5."""
         found: np.ndarray = (self.values <= DISSOLVED).sum(axis=1)
         return found
 
     @property
     def recovered(self) -> np.ndarray:
-        """(K,) draws in which a cluster is recovered: its Jaccard similarity is above .75."""
+        """(K,) samples in which a cluster is recovered: its Jaccard similarity is above .75."""
         found: np.ndarray = (self.values > RECOVERED).sum(axis=1)
         return found
 
@@ -166,7 +166,7 @@ class Stability(Result, row_names="cluster"):
         yield from self._on_draws()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the clusters and the draws, as ``--json`` prints them."""
+        """Return the clusters and the samples, as ``--json`` prints them."""
         again = self.noise_again[~np.isnan(self.noise_again)]
         return {
             "clusters": self.to_rows(),
@@ -207,7 +207,7 @@ class Stability(Result, row_names="cluster"):
         low, high = self._steps()[j]
         said = ADVICE[low] if low is not None else ""
         if low != high:
-            said = f"It is {self.words[j]}; more draws would tell"
+            said = f"It is {self.words[j]}; more samples (n_draws) would decide"
         elif self.stand_in:
             said = f"By the stand-in it is {self.words[j]}"
         half = self.half_width[j]

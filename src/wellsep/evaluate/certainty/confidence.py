@@ -1,6 +1,6 @@
-"""How sure a ranking is: ranks over draws of half the objects, half the runs and most spaces.
+"""How sure a ranking is: ranks over samples of half the objects, half the runs and most spaces.
 
-Where ACE decides, half of the runs choose the spaces that answer in each draw. Where a vote
+Where ACE decides, half of the runs choose the spaces that answer in each half-sample. Where a vote
 decides, half of the runs vote. All runs stay candidates.
 """
 
@@ -56,12 +56,12 @@ class RankConfidence(Result, row_names="partition"):
     Attributes
     ----------
     ranks : ndarray of shape (B, M), 1 = best
-    first_in : ndarray of shape (M,), share of the draws in which each comes first; ties share,
-        equal partitions are one. It says how stable the pick is, and is no probability
-    interval : ndarray of shape (M, 2), lowest and highest rank in `level` of the draws
+    first_in : ndarray of shape (M,), share of the half-samples in which each is first; ties
+        share, equal partitions are one. It says how stable the pick is, and is no probability
+    interval : ndarray of shape (M, 2), lowest and highest rank in `level` of the half-samples
     level : float
     n_draws, n_groups : int
-    spaces_left_out : int, spaces left out of each draw
+    spaces_left_out : int, spaces left out of each half-sample
     objects_per_draw : int, objects of a half-sample whose widths were computed anew; the others
         keep those of the full sample
     seconds : float, spent on the half-samples; those of spaces worked on at once are added
@@ -96,7 +96,7 @@ class RankConfidence(Result, row_names="partition"):
         return self.classes.names
 
     def share_of_k(self, n_clusters: np.ndarray) -> dict[int, float]:
-        """K to the share of the draws in which a partition with K clusters comes first."""
+        """K to the share of the half-samples in which a partition with K clusters comes first."""
         ks = n_clusters[self.classes.first][self.first_in_draw]
         values, times = np.unique(ks, return_counts=True)
         return dict(zip(values.tolist(), (times / len(ks)).tolist(), strict=True))
@@ -150,8 +150,8 @@ class RankConfidence(Result, row_names="partition"):
             few = outside.sum() == 1
             yield (
                 f"The rank of {names} lies outside the interval of "
-                f"{'its' if few else 'their'} ranks in the draws: with other objects, spaces or "
-                "runs it would be another."
+                f"{'its' if few else 'their'} ranks in the half-samples, so it depends on the "
+                "objects, embeddings and runs at hand."
             )
         yield from self.notes
 
@@ -170,19 +170,18 @@ def rank_confidence(
 ) -> RankConfidence:
     """Repeat ACE on half-samples: a rank interval of each run, and how often it comes first.
 
-    Each draw takes half of the objects without replacement, and leaves out some spaces at random.
-    The spread of half-samples is that of the whole sample. Drawing with replacement would make ties
-    that the dip test takes for modes. Half of the runs, at least five, choose in each draw which
-    spaces answer and how much each counts; every run is then scored by that answer. So every run
-    has a rank in every draw, and it varies with the runs that choose. With fewer
-    than five runs no agreement of spaces could be significant, so all of them choose.
+    A half-sample takes half of the objects without replacement, and leaves out some spaces at
+    random. The spread of half-samples is that of the whole sample. With replacement there would be
+    ties that the dip test takes for modes. Half of the runs, at least five, choose in each
+    half-sample which spaces answer and how much each counts; every run is then scored by that
+    answer. So every run has a rank in every half-sample, and it varies with the runs that choose.
+    With fewer than five runs no agreement of spaces could be significant, so all of them choose.
 
     The objects are split once into 12 random groups, and a half-sample is a choice of half
     of them. Its scores follow from sums kept per group, so the distances of a space are computed
-    once for all draws. For a silhouette of more than 480 objects, a half-sample's value has two
-    parts. The first is the mean of the full sample's widths over its objects. The second is the
-    change of width that the half brings about. It is estimated from 240 of them, or more where
-    there are more than 20 clusters.
+    once for all. For a silhouette of more than 480 objects, a half-sample's value has two parts.
+    The first is the mean of the full sample's widths over its objects. The second is the change of
+    width that the half brings about, estimated from 240 of them, more with over 20 clusters.
 
     Parameters
     ----------
@@ -191,7 +190,7 @@ def rank_confidence(
     scores : Scores
         Of these runs.
     result : AceResult
-        Whose index and options are used in every draw.
+        Whose index and options are used in every half-sample.
     n_draws : int
         Number of half-samples.
     device : str, optional
@@ -406,7 +405,7 @@ def _counted_objects(whole: Partitions, draws: Draws) -> tuple[np.ndarray, tuple
     sizes = np.bincount(draws.halves.group, minlength=draws.n_groups)
     members = np.split(order, np.cumsum(sizes)[:-1])
     objects = np.sort(np.concatenate([group[: most // draws.n_groups] for group in members]))
-    return objects, (f"The draws count the votes of {len(objects):,} of {n:,} objects.",)
+    return objects, (f"The half-samples count the votes of {len(objects):,} of {n:,} objects.",)
 
 
 def summarise_draws(drawn: Drawn, answer: Answer, draws: Draws, seconds: float) -> RankConfidence:
@@ -420,14 +419,13 @@ def summarise_draws(drawn: Drawn, answer: Answer, draws: Draws, seconds: float) 
         raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
     n_draws, notes = len(draws), drawn.notes
     if len(told) < n_draws:
-        notes += (f"{n_draws - len(told)} of {n_draws} half-samples told no partitions apart.",)
+        notes += (f"{n_draws - len(told)} of {n_draws} half-samples rank no run above another.",)
     if draws.index and n_draws == MOST_TREE_DRAWS and grows_trees(draws.index, draws.params):
         notes += (f"{draws.index} grows trees anew in every half-sample, so {n_draws} are drawn.",)
     if draws.objects_per_draw < draws.half_size:
         notes += (
-            f"In each half-sample the widths of {draws.objects_per_draw:,} of its "
-            f"{draws.half_size:,} objects were computed anew; the others keep their widths among "
-            "all objects.",
+            "Silhouette values in each half-sample are estimated from "
+            f"{draws.objects_per_draw:,} of its {draws.half_size:,} objects.",
         )
     gaps = told[:, [int(np.argmax(answer.distinct_scores))]] - told
     ranked = np.where(drawn.without, np.nan, told) if drawn.without else told

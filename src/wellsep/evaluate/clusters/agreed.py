@@ -53,7 +53,7 @@ class Question(Record):
     objects : ndarray of positions
         The members of these clusters.
     sides : tuple of Side
-        Two or more, the one with the largest share of the draws first.
+        Two or more, the one with the largest share of the half-samples first.
     """
 
     id: str
@@ -93,9 +93,9 @@ class AgreedGroups(Result):
     run : str
         The best run.
     contenders : tuple of str
-        The runs that come first in some draw, and the best one.
+        The runs that come first in some half-sample, and the best one.
     shares : ndarray
-        The share of the draws in which each of them comes first.
+        The share of the half-samples in which each of them comes first.
     clusters : tuple of str
         The labels of the clusters of the best run.
     codes : ndarray of shape (n,)
@@ -164,7 +164,7 @@ class AgreedGroups(Result):
             yield self.why
             return
         if len(self.contenders) == 1:
-            yield f"{self.run!r} comes first in every draw, so no other run contests its groups."
+            yield f"{self.run!r} is first in all half-samples, so no other run contests its groups."
             return
         n, n_open = int(self.is_agreed.sum()), len(self.questions)
         objects = f"({self.n_objects_agreed:,} of {count(len(self.codes), 'object')}) "
@@ -181,7 +181,7 @@ class AgreedGroups(Result):
     def settle(self, answers: Mapping[str, Any] | None = None) -> np.ndarray:
         """(n,) a group name per object; answers by question id, the words or number of a side.
 
-        A question without an answer follows the largest share of the draws. Noise stays noise.
+        An open question follows the largest share of the half-samples. Noise stays noise.
         """
         given = dict(answers or {})
         unknown = [key for key in given if key not in {q.id for q in self.questions}]
@@ -239,8 +239,8 @@ def find_agreed(
     """Compare the clusters of the best run with those of all contenders.
 
     ``codes`` (C, n) has the best run first: whole numbers from 0 without gaps, noise below 0;
-    ``clusters`` are the labels of its codes. ``shares`` (C,) are those of the draws in which each
-    of the ``contenders`` comes first. Above a threshold of .5 a match is unique.
+    ``clusters`` are the labels of its codes. ``shares`` (C,) are those of the half-samples in which
+    each of the ``contenders`` comes first. Above a threshold of .5 a match is unique.
 
     >>> codes = np.array([[0, 0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1, 1]])
     >>> found = find_agreed(codes, np.array([0.6, 0.4]), ("a", "b", "c"), ("three", "two"))

@@ -35,9 +35,9 @@ class ClusterDescription(Result, row_names="cluster"):
     dbcv, cfq : ndarray of shape (K,)
         The part of each cluster in these indices.
     stability : ndarray of shape (K,)
-        Mean Jaccard similarity over draws; NaN where no record of stability was given.
+        Mean Jaccard similarity over samples; NaN where no record of stability was given.
     dissolved, n_draws : ndarray of shape (K,), int
-        In how many draws the cluster dissolved, and of how many.
+        In how many samples the cluster dissolved, and of how many.
     nearest : ndarray of shape (K,), int
         Position of the cluster whose mean is nearest, -1 where there is none.
     gap : ndarray of shape (K,)
@@ -249,7 +249,7 @@ class ClusterDescription(Result, row_names="cluster"):
         if self.n_draws[k]:
             parts.append(
                 f"Found again with a mean Jaccard similarity of {self.stability[k]:.2f}; dissolved "
-                f"in {self.dissolved[k]} of {self.n_draws[k]} draws."
+                f"in {self.dissolved[k]} of {self.n_draws[k]} samples."
             )
         if self.nearest[k] >= 0:
             parts.append(f"Nearest: cluster {printable(self.clusters[self.nearest[k]])}.")

@@ -273,7 +273,7 @@ class Facts:
 
     @cached_property
     def close(self) -> np.ndarray:
-        """(M,) whether the draws move the score by more than its gap to the best."""
+        """(M,) whether the half-samples move the score by more than its gap to the best."""
         gap = self.ranking.score[self.at] - self.ranking.score
         spread = 0.0 if self.sure is None or self.sure.gap_sd is None else self.sure.gap_sd
         near = (gap <= SPREAD * spread) | (self.ranking.rank == 1)
@@ -316,7 +316,7 @@ class Facts:
 
     @cached_property
     def chance(self) -> float | None:
-        """Share of the draws in which the best, or a partition much like it, comes first."""
+        """Share of the half-samples in which the best, or a partition much like it, comes first."""
         if self.sure is None:
             return None
         first = self.ranking.classes.first

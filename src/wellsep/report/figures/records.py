@@ -255,7 +255,7 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class StabilityFigure:
-    """Each cluster in every draw of the objects; K clusters, B draws."""
+    """Each cluster in every sample of the objects; K clusters, B samples."""
 
     clusters: tuple[str, ...]
     sizes: np.ndarray  # (K,)

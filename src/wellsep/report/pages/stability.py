@@ -105,7 +105,7 @@ def _pictures(found: Any, runs: Any, truth: Any, layout: str) -> list[Section]:
 
 
 def stability_figure(found: Any) -> StabilityFigure:
-    """Each cluster in every draw, its mean with the interval, and what the draws found."""
+    """Each cluster in every sample, its mean with the interval, and what the samples found."""
     half = np.nan_to_num(found.half_width)
     return StabilityFigure(
         clusters=tuple(str(label) for label in found.clusters),
@@ -132,12 +132,12 @@ def stability_table(found: Any) -> RankingTable:
     said = {
         "cluster": ("cluster", "name", "", 0),
         "size": ("objects", "int", "Objects in the cluster.", 0),
-        "jaccard": ("mean Jaccard", "float", "Mean Jaccard similarity over the draws.", 1),
+        "jaccard": ("mean Jaccard", "float", "Mean Jaccard similarity over the samples.", 1),
         "low": ("from", "float", "Lower end of the 95 % interval of the mean.", 1),
         "high": ("to", "float", "Upper end of the 95 % interval of the mean.", 1),
-        "dissolved": ("dissolved", "int", "Draws with a similarity of at most 0.5.", -1),
-        "recovered": ("recovered", "int", "Draws with a similarity above 0.75.", 1),
-        "draws": ("draws", "int", "Draws in which the cluster was judged.", 0),
+        "dissolved": ("dissolved", "int", "Samples with a similarity of at most 0.5.", -1),
+        "recovered": ("recovered", "int", "Samples with a similarity above 0.75.", 1),
+        "draws": ("samples", "int", "Samples in which the cluster was judged.", 0),
         "verdict": ("verdict", "text", "Hennig's words for the mean and its interval.", 0),
     }
     made = []
@@ -153,7 +153,7 @@ def stability_table(found: Any) -> RankingTable:
 
 
 def _sure(found: Any) -> tuple[str, ...]:
-    """How sure the means are, what may change with more draws, and what stability is not."""
+    """How sure the means are, what may change with more samples, and what stability is not."""
     half = found.half_width[np.isfinite(found.half_width)]
     judged = found.values.shape[1] - len(found.failures)
     said = []
@@ -169,9 +169,9 @@ def _sure(found: Any) -> tuple[str, ...]:
     ]
     if between:
         names = ", ".join(between[:6]) + (", …" if len(between) > 6 else "")
-        said.append(f"More draws would tell more of {names}: the interval touches two words.")
+        said.append(f"More samples would say more of {names}: the interval touches two categories.")
     elif len(half):
-        said.append("More draws would change no verdict: each interval lies within one word.")
+        said.append("More samples would change no verdict: each interval lies in one category.")
     told = min(len(found.clusters), 10) + (len(found.clusters) > 10)
     return (*said, *found.explain().splitlines()[1 + told :])
 

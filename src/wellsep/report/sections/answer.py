@@ -32,7 +32,7 @@ def answer_section(
     n_objects: int,
     clusters: JudgedClusters | None = None,
 ) -> Section:
-    """Who comes first in how many draws; agreed groups, or all clusters; open questions."""
+    """Who comes first in how many half-samples; agreed groups, or all clusters; open questions."""
     bar = first_places(ranking)
     draws = 0 if ranking.confidence is None else ranking.confidence.n_draws
     shown: dict[str, Any] = {
@@ -73,7 +73,7 @@ def answer_section(
 
 
 def first_places(ranking: Ranking) -> list[tuple[str, float]]:
-    """(name, share of the draws) of the distinct runs that come first, most first."""
+    """(name, share of the half-samples) of the distinct runs that come first, most first."""
     if ranking.confidence is None or len(ranking.first_of_each) < 2:
         return []
     first = ranking.first_of_each

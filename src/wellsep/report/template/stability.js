@@ -12,7 +12,7 @@
 
   W.draw(W.chart('jaccard'), (width) => {
     const height = row * k + 8, x = W.scale(0, 1, left, width - 16);
-    const svg = W.svg(W.chart('jaccard'), width, height + 34, `Jaccard similarity of ${k} clusters over the draws`);
+    const svg = W.svg(W.chart('jaccard'), width, height + 34, `Jaccard similarity of ${k} clusters over the samples`);
     W.axisBelow(svg, x, W.ticks(0, 1, width > 420 ? 10 : 5), height, height);
     W.text(svg, (left + width) / 2, height + 31, 'Jaccard similarity', {'text-anchor': 'middle'});
     for (const t of [DISSOLVED, RECOVERED]) svg.append(W.make('line', {x1: x(t), x2: x(t), y1: 0, y2: height, class: 'threshold'}));
@@ -41,9 +41,9 @@
 
   W.draw(W.chart('fates'), (width) => {
     const height = row * k + 8, x = W.scale(0, 1, left, width - 20);
-    const svg = W.svg(W.chart('fates'), width, height + 34, `Share of the draws in which each of ${k} clusters dissolves or is recovered`);
+    const svg = W.svg(W.chart('fates'), width, height + 34, `Share of the samples in which each of ${k} clusters dissolves or is recovered`);
     W.axisBelow(svg, x, W.ticks(0, 1, width > 420 ? 5 : 4), height, height, (t) => `${Math.round(t * 100)}%`);
-    W.text(svg, (left + width) / 2, height + 31, 'share of the draws', {'text-anchor': 'middle'});
+    W.text(svg, (left + width) / 2, height + 31, 'share of the samples', {'text-anchor': 'middle'});
     order.forEach((c, at) => {
       const middle = 4 + row * (at + 0.5), n = data.draws[c] || 1, bar = Math.max(6, row * 0.62);
       W.text(svg, left - 8, middle + 4, name(c), {'text-anchor': 'end', class: c === W.state.run ? 'strong' : null});
@@ -58,7 +58,7 @@
     W.walkable(svg, choose);
   }, 'run');
   W.tables.fates = () => ({
-    columns: ['cluster', 'dissolved', 'recovered', 'draws'],
+    columns: ['cluster', 'dissolved', 'recovered', 'samples'],
     rows: order.map((c) => [data.clusters[c], data.dissolved[c], data.recovered[c], data.draws[c]]),
   });
 
@@ -69,7 +69,7 @@
     W.draw(W.chart('found'), (width) => {
       const height = 170, from = Math.min(numbers[0], k) - 0.5, to = Math.max(numbers[numbers.length - 1], k) + 0.5;
       const most = Math.max(...counts.values()), x = W.scale(from, to, 46, width - 16), y = W.scale(0, most, height, 14);
-      const svg = W.svg(W.chart('found'), width, height + 36, `Numbers of clusters found in ${data.n_found.length} draws`);
+      const svg = W.svg(W.chart('found'), width, height + 36, `Numbers of clusters found in ${data.n_found.length} samples`);
       for (const t of W.ticks(0, most, 4).filter(Number.isInteger)) {
         svg.append(W.make('line', {x1: 46, x2: width - 16, y1: y(t), y2: y(t), class: 'grid'}));
         W.text(svg, 40, y(t) + 4, t, {'text-anchor': 'end'});
@@ -78,11 +78,11 @@
       for (const n of numbers) svg.append(W.make('rect', {x: x(n) - bar / 2, y: y(counts.get(n)), width: bar, height: height - y(counts.get(n)), fill: 'var(--accent)', 'data-tip': `${n} clusters in ${counts.get(n)} ${data.scheme}s`}));
       for (const t of W.ticks(from, to, Math.max(2, Math.floor(width / 60))).filter(Number.isInteger)) W.text(svg, x(t), height + 16, t, {'text-anchor': 'middle'});
       svg.append(W.make('line', {x1: x(k), x2: x(k), y1: 6, y2: height, class: 'threshold'}));
-      W.text(svg, 4, 10, 'draws');
+      W.text(svg, 4, 10, 'samples');
       W.text(svg, (width + 30) / 2, height + 33, 'number of clusters', {'text-anchor': 'middle'});
       W.touchable(svg);
     });
-    W.tables.found = () => ({columns: ['clusters', 'draws'], rows: numbers.map((n) => [n, counts.get(n)])});
+    W.tables.found = () => ({columns: ['clusters', 'samples'], rows: numbers.map((n) => [n, counts.get(n)])});
   }
 
   if (data.strengths.length) {
