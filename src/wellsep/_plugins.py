@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Container
+from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 GROUPS = ("wellsep.indices", "wellsep.metrics", "wellsep.adapters")
@@ -29,8 +30,6 @@ def read_plugins(group: str) -> dict[str, Plugin]:
     An object that cannot be imported, and a second one of the same name, are left out with a
     warning.
     """
-    from importlib.metadata import entry_points
-
     found: dict[str, Plugin] = {}
     for entry in entry_points(group=group):
         package = entry.dist.name if entry.dist is not None else entry.module

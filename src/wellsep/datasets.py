@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn.datasets
 
 from wellsep._checks.values import check_flag, check_path, check_text
 from wellsep._text.sentences import Shown
@@ -214,8 +215,6 @@ def _from_folder(key: str, folder: Path | None) -> Dataset | None:
 def _from_scikit_learn(key: str) -> Dataset | None:
     if key not in _EMBEDDED:
         return None
-    import sklearn.datasets
-
     load: Callable[[], Any] = getattr(sklearn.datasets, _EMBEDDED[key])
     bunch = load()
     return Dataset(
@@ -233,8 +232,6 @@ def _from_scikit_learn(key: str) -> Dataset | None:
 def _from_openml(key: str) -> Dataset | None:
     if key not in _OPENML:
         return None
-    import sklearn.datasets
-
     data_id, last = _OPENML[key]
     try:
         # This parser needs no pandas.

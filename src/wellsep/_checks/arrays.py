@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
@@ -164,16 +165,12 @@ def is_frame(data: Any) -> bool:
     """Whether narwhals reads this as a dataframe (pandas, polars, pyarrow …)."""
     if isinstance(data, np.ndarray | list | tuple) or sp.issparse(data):
         return False
-    import narwhals.stable.v2 as nw
-
     return nw.dependencies.is_into_dataframe(data)
 
 
 def is_series(data: Any) -> bool:
     if isinstance(data, np.ndarray | list | tuple) or sp.issparse(data):
         return False
-    import narwhals.stable.v2 as nw
-
     return nw.dependencies.is_into_series(data)
 
 
@@ -221,8 +218,6 @@ def _refuse_sparse_tensor(array: Any, name: str) -> None:
 
 def open_frame(X: Any, name: str = "X") -> Any:
     """A frame as narwhals reads it, which wants names of columns that differ."""
-    import narwhals.stable.v2 as nw
-
     try:
         return nw.from_native(X, eager_only=True)
     except ValueError as error:
@@ -253,8 +248,6 @@ def warn_of_ids(X: Any, name: str = "X") -> None:
 
 
 def _frame_to_numpy(X: Any, name: str) -> np.ndarray:
-    import narwhals.stable.v2 as nw
-
     warn_of_ids(X, name)
     frame = open_frame(X, name)
     for column, dtype in frame.schema.items():

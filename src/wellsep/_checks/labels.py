@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from wellsep._checks.arrays import is_series, to_numpy
@@ -95,8 +96,6 @@ def as_vector(values: Any, name: str, start: int = 0) -> np.ndarray:
 
 def _to_array(values: Any, name: str, start: int) -> np.ndarray:
     if is_series(values):
-        import narwhals.stable.v2 as nw
-
         series = nw.from_native(values, series_only=True)
         if series.null_count():
             _refuse_missing(series.is_null().to_numpy(), name, start)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn.utils
 
 from wellsep._checks.arrays import MOST, check_count
 from wellsep._text.sentences import shown
@@ -79,8 +80,6 @@ def check_generator(random_state: Any, name: str = "random_state") -> np.random.
 
 def check_random_state(random_state: Any, name: str = "random_state") -> np.random.RandomState:
     """A RandomState from None, a number or a RandomState, as scikit-learn has it."""
-    import sklearn.utils
-
     if random_state is not None and random_state is not np.random:
         if isinstance(random_state, np.random.RandomState):
             return random_state

@@ -15,6 +15,7 @@ from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.cfq_mixture import cfq_parts, mixture_options
 from wellsep.indices.registry import Score, index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one
+from wellsep.indices.silhouette import average_widths
 from wellsep.partitions import VALUE_POLICIES
 
 BORDERLINE = 0.1  # margin, as a share of half the distance of two prototypes, below which it is one
@@ -330,8 +331,6 @@ def margins_and_cfq(
     caution="Not the silhouette: distances to centres stand in for mean distances to members.",
 )
 def _simplified(widths: WidthTotals, *, average: str = "point") -> Score:
-    from wellsep.indices.silhouette import average_widths
-
     return average_widths(widths, average)
 
 

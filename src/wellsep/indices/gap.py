@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.cluster import KMeans
 
 from wellsep._checks.arrays import (
     UndefinedIndex,
@@ -182,8 +184,6 @@ def _check_range(k_range: Iterable[int], n: int) -> np.ndarray:
 
 
 def _check_estimator(estimator: Any) -> Any:
-    from sklearn.cluster import KMeans
-
     model = KMeans(n_init=5) if estimator is None else estimator
     made = not isinstance(model, type) and hasattr(model, "get_params")
     if not made or "n_clusters" not in model.get_params():
@@ -198,8 +198,6 @@ def _log_within(X: np.ndarray, ks: np.ndarray, model: Any, rng: np.random.Genera
 
 
 def _within(X: np.ndarray, k: int, model: Any, rng: np.random.Generator) -> float:
-    from sklearn.base import clone
-
     if k == 1:
         labels = np.zeros(len(X), dtype=int)
     else:

@@ -6,6 +6,7 @@ import importlib.util
 from typing import Any
 
 import numpy as np
+from sklearn.manifold import TSNE
 
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_generator
@@ -135,8 +136,6 @@ def _principal_components(drawn: np.ndarray, n: int = 2) -> np.ndarray:
 
 
 def _tsne(drawn: np.ndarray, metric: str = "euclidean") -> np.ndarray:
-    from sklearn.manifold import TSNE
-
     perplexity = min(30.0, (len(drawn) - 1) / 3)
     init = "pca" if metric == "euclidean" else "random"
     model = TSNE(2, perplexity=perplexity, init=init, metric=metric, random_state=0)

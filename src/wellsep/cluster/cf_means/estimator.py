@@ -14,6 +14,8 @@ from wellsep.cluster.cf_means.gradient_steps import SCHEDULES
 from wellsep.cluster.estimator import FitInput, Starts
 from wellsep.compute.kmeans.lloyd import publish
 from wellsep.compute.kmeans.prepared_points import METRICS, Frame, Points, PointSet, assign
+from wellsep.indices import cfq_score, margins
+from wellsep.indices.centroid import margins_and_cfq
 
 
 class CFMeans(StreamedClusterer):
@@ -227,8 +229,6 @@ def separation(
     X: Any, labels: Any, points: Any, centers: np.ndarray, weights: Any
 ) -> tuple[np.ndarray, float]:
     """Margins, and CFQ, NaN where they are undefined."""
-    from wellsep.indices.centroid import margins_and_cfq
-
     labels = to_numpy(labels)
     present = np.flatnonzero(np.bincount(labels, minlength=len(centers)))
     if len(present) < 2:
@@ -242,8 +242,6 @@ def separation_in_chunks(
     X: Any, labels: Any, points: PointSet, centers: np.ndarray, weights: Any
 ) -> tuple[Any, float]:
     """Lazy margins, and CFQ."""
-    from wellsep.indices import cfq_score, margins
-
     count, mass = points.fold(_members, centers)
     if (count > 0).sum() < 2:
         return points.publish(points.values(_undefined), np.float64), np.nan

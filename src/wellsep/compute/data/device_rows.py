@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from array_api_compat import array_namespace, device
 
 from wellsep.compute.data.rows import Space, code_columns, host
 from wellsep.compute.engine.kernel_choice import choose
@@ -36,14 +37,10 @@ class DeviceSpace(Space):
 
     @cached_property
     def xp(self) -> Any:
-        from array_api_compat import array_namespace
-
         return array_namespace(self.X)
 
     @property
     def device(self) -> Any:
-        from array_api_compat import device
-
         return device(self.X)
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from wellsep._checks.arrays import is_frame, open_frame, to_numpy
@@ -188,8 +189,6 @@ def _is_missing(value: Any) -> bool:
 
 
 def _read_column(series: Any, name: str) -> Any:
-    import narwhals.stable.v2 as nw
-
     dtype = series.dtype
     if dtype.is_numeric():
         if not series.is_null().any():

@@ -15,6 +15,9 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
+from sklearn import config_context, get_config
+from threadpoolctl import ThreadpoolController
 
 from wellsep._checks.values import check_jobs
 
@@ -24,8 +27,6 @@ TENSOR_ROWS = 4096  # tensors are worked on by one caller, so fewer and larger b
 
 def budget_bytes() -> float:
     """scikit-learn's ``working_memory``, in bytes."""
-    from sklearn import get_config
-
     return get_config()["working_memory"] * 2**20
 
 
@@ -43,8 +44,6 @@ def check_square(n_clusters: int) -> None:
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController
-
     return ThreadpoolController()
 
 
@@ -120,8 +119,6 @@ _THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
 
 def effective_jobs(n_jobs: int | None) -> int:
     """Threads to use: None asks what BLAS would use (OMP_NUM_THREADS and the like hold)."""
-    from joblib import effective_n_jobs
-
     if check_jobs(n_jobs) is not None:
         return effective_n_jobs(n_jobs)
     known = _THREADS.get()
@@ -197,8 +194,6 @@ def some_at_once(
 
 def _as_here(task: Callable[..., Any], stopped: threading.Event) -> Callable[..., Any]:
     """The task with what belongs to the calling thread: scikit-learn's settings, the CUDA card."""
-    from sklearn import config_context, get_config
-
     settings = get_config()
     torch = sys.modules.get("torch")
     card = None

@@ -6,6 +6,9 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import sklearn
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from wellsep._checks.arrays import (
     check_choice,
@@ -200,10 +203,6 @@ def _compiled_usable(points: PointSet, centers: np.ndarray) -> bool:
 def _compiled_loop(
     points: Points, centers: np.ndarray, max_iter: int, tol: float
 ) -> tuple[RowValues, np.ndarray, int]:
-    import sklearn
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
     values = points.X
     unit = points.frame.spread if points.weights is None else mean_variance(values)
     model = KMeans(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances
 
 SCIPY_ONLY = ("jensenshannon", "minkowski", "sokalmichener")  # names that scikit-learn lacks
 
@@ -25,8 +26,6 @@ def known_elsewhere(metric: str) -> bool:
 
 def elsewhere(X: np.ndarray, Y: np.ndarray, metric: Any) -> np.ndarray:
     """Distances of the rows of two blocks by scikit-learn, or by SciPy for names of its own."""
-    from sklearn.metrics import pairwise_distances
-
     if isinstance(metric, str) and metric in SCIPY_ONLY:
         return cdist(X, Y, metric)
     found: np.ndarray = pairwise_distances(X, Y, metric=metric)

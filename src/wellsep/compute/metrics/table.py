@@ -12,11 +12,13 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import device
 from scipy.spatial.distance import cdist
 
 from wellsep._checks.arrays import to_numpy
 from wellsep._plugins import new_plugins
 from wellsep._text.sentences import shown
+from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.metrics.foreign import elsewhere, known_elsewhere
 from wellsep.compute.metrics.row_preparation import (
     Prepared,
@@ -33,6 +35,7 @@ from wellsep.compute.metrics.row_preparation import (
     unit_block,
     whitened_rows,
 )
+from wellsep.distances.matrix import Distances
 
 # Two scales in one set: a few far rows make ‖x‖² + ‖y‖² − 2xy lose the small distances of all
 # others, also far from the mean. So pairs closer than this share of the squared lengths in their
@@ -193,7 +196,7 @@ def _wide(i: Rows, j: Rows, xp: Any) -> tuple[Rows, Rows]:
 
 
 def _clear_diagonal(table: Any, xp: Any) -> Any:
-    return table * (1 - xp.eye(table.shape[0], dtype=table.dtype, device=_device(table)))
+    return table * (1 - xp.eye(table.shape[0], dtype=table.dtype, device=device(table)))
 
 
 def numpy_squares(i: Rows, j: Rows) -> np.ndarray:
@@ -374,7 +377,7 @@ def general_distances(metric: Any, i: Rows, j: Rows, xp: Any) -> Any:
     table = elsewhere(to_numpy(i.X), to_numpy(j.X), metric)
     if same_objects(i, j):
         np.fill_diagonal(table, 0)
-    return xp.asarray(table, device=_device(i.X))
+    return xp.asarray(table, device=device(i.X))
 
 
 def _made(metric: Any, *, symmetric: bool) -> Metric:
@@ -387,18 +390,6 @@ def given_distances(i: Rows, j: Rows, xp: Any) -> Any:
     if hasattr(i.X, "block"):
         return i.X.block(i.at, j.at)
     return i.X[i.at, :][:, j.at]
-
-
-def _open_matrix(X: Any) -> Any:
-    from wellsep.distances.matrix import Distances
-
-    return Distances.of_matrix(X)
-
-
-def _open_mixed(X: Any) -> Any:
-    from wellsep.compute.data.mixed_table import MixedTable
-
-    return MixedTable(X)
 
 
 def squared(metric: Any) -> Metric:
@@ -415,12 +406,6 @@ def squared(metric: Any) -> Metric:
         symmetric=entry.symmetric,
         coordinates=entry.coordinates,
     )
-
-
-def _device(array: Any) -> Any:
-    from array_api_compat import device
-
-    return device(array)
 
 
 add_metric(Metric("euclidean", prepare=centred_rows, finish=root))
@@ -441,7 +426,7 @@ add_metric(
         prepare=distance_matrix,
         block=given_distances,
         coordinates=False,
-        opens=_open_matrix,
+        opens=Distances.of_matrix,
     )
 )
 add_metric(
@@ -450,7 +435,7 @@ add_metric(
         prepare=distance_matrix,
         block=given_distances,
         coordinates=False,
-        opens=_open_mixed,
+        opens=MixedTable,
     )
 )
 # The matrix of these two is that of all objects, before subsets.

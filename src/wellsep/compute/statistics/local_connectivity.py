@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
+from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.table import Rows
 from wellsep.compute.statistics.neighbour_graph import (
     distances_to,
@@ -112,7 +113,6 @@ def _witnesses(
     rows = np.flatnonzero(radii > 0)  # on the prototype nothing stands between: LCD = 0
     if device_rows is not None and len(members) > _SMALL:
         from wellsep.compute.engine.device.neighbours import prefix_search
-        from wellsep.compute.kernels.triton_use import fused_usable
 
         search.settle(
             rows,

@@ -9,6 +9,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
 
 from wellsep._checks.arrays import check_choice, check_count, device_of, to_numpy
 from wellsep._checks.values import check_jobs
@@ -187,8 +188,6 @@ def _others_on_spot(copies, at, k):
 
 
 def _brute(X, wanted, k, n_jobs):
-    from sklearn.neighbors import NearestNeighbors
-
     # Centred, for the search expands the square of the difference.
     centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
     search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(centred)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.tree import DecisionTreeClassifier
 
 DEPTH = 2
 FOLDS = 5
@@ -87,8 +88,6 @@ def _grow(
     values: np.ndarray, inside: np.ndarray, rng: np.random.Generator
 ) -> tuple[Condition, ...]:
     """The way to the leaf with the best F1, thresholds rounded as they are shown."""
-    from sklearn.tree import DecisionTreeClassifier
-
     if len(values) > MOST_OBJECTS:
         share = MOST_OBJECTS / len(values)
         keep = rng.random(len(values)) < np.where(inside, max(share, 500 / inside.sum()), share)
