@@ -17,7 +17,7 @@ from experiments.figures import INK, QUIET, STYLE
 from wellsep.plot import CLUSTERS, SURFACES
 
 LINE, GREY = (SURFACES["light"][name] for name in ("line", "noise"))
-BLUE, ORANGE, GREEN, MAGENTA, VIOLET, SKY, BROWN, MAUVE = CLUSTERS["light"]
+BLUE, ORANGE, GREEN, MAGENTA, VIOLET, SKY, BROWN, MAUVE = CLUSTERS["light"][:8]
 ARMS = dict(zip(FIGURE_ARMS, (GREY, BROWN, ORANGE, BLUE, GREEN, MAGENTA), strict=True))
 SIGNS = {"attract": ORANGE, "repel": BLUE}
 

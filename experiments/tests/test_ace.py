@@ -202,8 +202,10 @@ def test_every_number_in_the_reports_prose_stands_in_one_of_its_tables():
         before, rest = text.split(f"<!-- {marker} -->")
         text = before + rest.split(f"<!-- /{marker} -->")[1]
     levels = {".005", ".01", ".02", ".05", ".0625", ".10"}  # of tests and margins, not results
-    told = set(re.findall(r"(?<![\w.])[−+]?\.\d+", text)) - levels
-    shown = "\n".join(blocks.values())
+    by_hand = re.findall(r"^\|.*", text, re.MULTILINE)  # tables of studies that keep no CSV
+    prose = re.sub(r"^\|.*", "", text, flags=re.MULTILINE)
+    told = set(re.findall(r"(?<![\w.])[−+]?\.\d+", prose)) - levels
+    shown = "\n".join([*blocks.values(), *by_hand])
     assert {number for number in told if number.lstrip("+") not in shown} == set()
 
 
@@ -319,7 +321,7 @@ def test_davies_bouldin_on_usps_is_answered_by_the_runs_for_many_clusters():
     told = answer.explain()
     names = one.scores.partitions
     order = [names[i] for i in np.argsort(-answer.scores)]
-    assert "They form 2 groups of 3 and 4 spaces." in told
+    assert "They form 2 groups of 4 and 3 spaces." in told
     winning = told.split(" wins: ")[1].split("\n")[0]
     assert set(re.findall(r"n_clusters=(\d+)", winning)) == {"20", "25", "35", "45"}
     assert order.index("n_clusters=10") == len(names) - 2

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
+torch = pytest.importorskip("torch", reason="needs torch")
+
 import wellsep as ws
 from wellsep.compute.data import device_rows as tensors
 from wellsep.compute.kmeans import nearest_centres as nearest
 from wellsep.compute.kmeans import prepared_points as points
-
-torch = pytest.importorskip("torch", reason="needs torch")
 
 N, D, K = 12_000, 4, 200
 BLOCK = 1 << 17  # entries, in place of DEVICE_BLOCK

@@ -154,6 +154,12 @@ def calls(folder: Path) -> dict[str, Call]:
         "choose_k": call(ws.choose_k, X=X, k_range=[2, 3], random_state=0),
         "ChosenK.labels_for": call(chosen.labels_for, k=2),
         "ChosenK.load": call(ChosenK.load, folder=folder / "chosen"),
+        "explore": call(
+            ws.explore, X=X, methods=["ward"], embeddings=["pca"], k=[2, 3], n_draws=0
+        ),
+        "ClusterExplorer": fit(
+            ws.ClusterExplorer, methods=["ward"], embeddings=["pca"], k=[2, 3], n_draws=0
+        ),
         "ClusterSearch": fit(
             ws.ClusterSearch,
             fitting=("sample_weight",),

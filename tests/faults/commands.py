@@ -42,6 +42,7 @@ def write_files(folder: Path) -> None:
     import wellsep as ws
 
     ws.judge(runs(), n_draws=2).save(folder / "judgement")
+    (folder / "answers.json").write_text("{}")
     ws.choose_k(X, [2, 3], random_state=0).save(folder / "chosen")
 
 
@@ -72,6 +73,8 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("rank", "runs", "--cache", "none", "--draws", "0", "--truth", "t.csv", "--input", "x.npy"),
     ("explain", "judgement"),
     ("explain", "judgement", "--json"),
+    ("settle", "judgement", "--json"),
+    ("settle", "judgement", "--answers", "answers.json", "-o", "l.csv"),
     ("report", "judgement", "-o", "r.html"),
     ("report", "chosen", "-o", "r.html"),
     ("indices",),

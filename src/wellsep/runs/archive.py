@@ -64,7 +64,7 @@ def _grouped(path: Path) -> dict[str, dict[str, str]]:
             grouped.setdefault(prefix, {})[field] = member
     if not grouped:
         raise ValueError(
-            f"{what} must have an entry 'embedding', 'labels' or '<name>/labels' in its .npz, got "
+            f"{what} must have an entry 'embedding', 'labels' or '<name>/labels' in {path}, got "
             f"{quoted(found)}."
         )
     return grouped

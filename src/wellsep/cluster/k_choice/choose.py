@@ -395,12 +395,13 @@ def _check_range(k_range: Iterable[int] | None, n: int) -> list[int]:
     if k_range is None:
         return [k for k in RANGE if k < n]
     given = check_items("k_range", k_range, "integers")
-    if len(given) == n and len(set(given)) < n:
+    counts = [check_count("k_range", k, -1) for k in given]  # labels may be -1
+    if len(counts) == n and len(set(counts)) < n:
         raise ValueError(
             f"k_range must hold numbers of clusters, got a value for each of the {n} objects; "
             "choose_k takes no labels."
         )
-    ks = sorted({check_count("k_range", k, 1) for k in given})
+    ks = sorted({check_count("k_range", k, 1) for k in counts})
     if not ks or ks[-1] < 2:
         raise ValueError(f"k_range must hold a number from 2 on, got {shown(ks)}.")
     if ks[-1] > n:

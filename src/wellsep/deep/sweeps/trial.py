@@ -197,6 +197,8 @@ class TrialJob:
                 if stream.write(line) < len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
+            if journal.exists() and not journal.stat().st_size:
+                journal.unlink()
             raise OSError(
                 error.errno,
                 f"Writing {journal} failed: {error.strerror}. Finished runs are kept. "
