@@ -99,12 +99,12 @@ def prefix_of(estimator: Any) -> str:
     return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
 
 
-def check_estimator(estimator: Any) -> Any:
+def check_estimator(estimator: Any, name: str = "estimator") -> Any:
     """An estimator as scikit-learn has them: parameters, and a fit."""
     if isinstance(estimator, type) or not (
         hasattr(estimator, "get_params") and hasattr(estimator, "fit")
     ):
-        raise TypeError(f"estimator must be a scikit-learn estimator, got {shown(estimator)}.")
+        raise TypeError(f"{name} must be a scikit-learn estimator, got {shown(estimator)}.")
     return estimator
 
 

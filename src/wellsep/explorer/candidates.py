@@ -86,7 +86,10 @@ def check_methods(methods: Any) -> dict[str, Any] | None:
     if methods is None:
         return None
     if isinstance(methods, Mapping):
-        return {str(name): clone(check_estimator(model)) for name, model in methods.items()}
+        return {
+            str(name): clone(check_estimator(model, f"methods[{name!r}]"))
+            for name, model in methods.items()
+        }
     names = [methods] if isinstance(methods, str) else check_names("methods", methods)
     if not names:
         raise ValueError("methods must hold at least one method, got none.")

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from wellsep._checks.arrays import check_data, is_dask, is_frame, open_frame, to_numpy
+from wellsep._checks.values import check_path
 from wellsep._text.sentences import listing
 from wellsep.adapters.anndata import layouts_of, opened_anndata
 from wellsep.compute.data.mixed_table import MixedTable
@@ -85,7 +86,14 @@ def by_name(X: Any) -> tuple[dict[str, Any], Any, list[str]]:
     """Spaces by name, names of the objects, and what was left out or taken for what."""
     if isinstance(X, Runs):
         return dict(X.spaces), X.ids, []
-    if isinstance(X, str | os.PathLike) or (hasattr(X, "obsm") and hasattr(X, "obs_names")):
+    if isinstance(X, str | os.PathLike):
+        X = check_path("X", X)
+        if X.suffix.lower() not in (".h5ad", ".zarr"):
+            raise ValueError(
+                f"X must be a table, or the path of an .h5ad file or .zarr folder, got {X}. Read "
+                "a table first, for instance with pandas.read_csv; wellsep explore reads files."
+            )
+    if isinstance(X, os.PathLike) or (hasattr(X, "obsm") and hasattr(X, "obs_names")):
         with opened_anndata(X) as parts:
             opened = {key: parts.open_space(key) for key in parts.keys}
             drawings = layouts_of(opened)
@@ -110,7 +118,8 @@ def _single(X: Any) -> tuple[Any, list[str]]:
     if is_dask(X) and not hasattr(X, "chunks"):
         return X.to_dask_array(lengths=True), []
     if not is_frame(X):
-        return X if hasattr(X, "shape") else check_data(X), []
+        kept = is_dask(X) or sp.issparse(X) or isinstance(X, PairSpace)
+        return X if kept else check_data(X, minimum=0), []
     frame = open_frame(X)
     kinds = frame.schema.items()
     words = [name for name, kind in kinds if not (kind.is_numeric() or kind == nw.Boolean)]
