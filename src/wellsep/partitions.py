@@ -166,12 +166,12 @@ class Partitions:
         """Number of objects, noise included."""
         return int(self.codes.shape[1])
 
-    @property
+    @cached_property
     def n_clusters(self) -> np.ndarray:
         """Number of clusters of each partition, noise left out."""
         return np.array([len(k) for k in self.classes], dtype=np.intp)
 
-    @property
+    @cached_property
     def offsets(self) -> np.ndarray:
         """Where each partition's clusters begin in a list of all; the last is their total."""
         return np.concatenate([[0], np.cumsum(self.n_clusters)])

@@ -272,7 +272,7 @@ class RobustKMeans(_WeightedByOutliers):
     lof_scores_ : ndarray of shape (n,)
         M of each point; NaN for points of weight 0, which are as good as absent.
     weights_ : ndarray of shape (n,)
-        ``sample_weight`` / max(1, M/1.5)⁴; 0 for trimmed points.
+        ``sample_weight`` / max(1, M/1.5)⁴. With ``trim``: ``sample_weight``, 0 for trimmed points.
     outlier_ : ndarray of shape (n,), bool
         Whether M > 2.
     n_features_in_, feature_names_in_

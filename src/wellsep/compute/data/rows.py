@@ -30,6 +30,7 @@ from wellsep.distances.base import check_matrix, clean_matrix
 AXIS_ROWS = 64  # looked at to see whether all rows point the same way
 ALIKE = 1e-2  # squared differences of unit rows up to which they do
 SEED_ROWS = 1 << 14  # of one block of distances to a few centres
+FEW_ENTRIES = 1 << 14  # that are summed over clusters one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +205,12 @@ class Space:
             return np.bincount(
                 codes[0], values if weights is None else weights * values, n_clusters[0]
             )
+        few = isinstance(values, np.ndarray) and values.size <= FEW_ENTRIES
+        if few and len(codes) == 1 and codes.min(initial=0) >= 0:
+            (k,), e = n_clusters, values.shape[1]  # a sparse matrix takes longer to make
+            table = values if weights is None else weights[:, None] * values
+            at = codes[0][:, None] * e + np.arange(e)
+            return np.bincount(at.reshape(-1), table.reshape(-1), k * e).reshape(k, e)
         return self.member_sums(one_hot(codes, n_clusters, weights), values)
 
     def partition_sums(

@@ -42,11 +42,12 @@ class View:
         self.block, self.space, self.centers = block, block.space, centers
         self._table, self._apart = table, apart
         counted = codes >= 0
-        self.every, self.host_codes, self.weight = bool(counted.all()), codes, block.weights_or_ones
+        self.every, self.host_codes, self.weight = bool(counted.all()), codes, block.weights
         if not self.every:
             self.host_rows = np.flatnonzero(counted)
             self.keep = self.space.index(self.host_rows)
-            self.host_codes, self.weight = codes[counted], self.weight[counted]
+            self.host_codes = codes[counted]
+            self.weight = None if self.weight is None else self.weight[counted]
         self.codes = self.space.index(self.host_codes)
         # Places of the rows' own clusters in a table (b, K).
         self.at = self.space.index(np.arange(len(self.host_codes))), self.codes
