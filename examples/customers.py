@@ -142,7 +142,7 @@ for rule, name in picks.items():
 # -------
 ours = ari[picks["our pick"]]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]
-print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
+print(f"{'; '.join(ahead) or 'No simple rule'} did better than our pick.")
 
 # %%
 # Pictures

@@ -105,7 +105,7 @@ for rule, found in picks.items():
 # -------
 ours = mean_ari["our pick"]
 ahead = [rule for rule in picks if mean_ari[rule] > ours and "truth" not in rule]
-print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
+print(f"{'; '.join(ahead) or 'No simple rule'} did better than our pick.")
 wrong = [name for name, found in chosen.items() if found.best != true_k[name]]
 print(f"Our K is not the true one for: {', '.join(wrong) or 'no data set'}.")
 

@@ -165,7 +165,7 @@ for rule, name in picks.items():
 # -------
 ours = mean_ari[embeddings.best]
 ahead = [rule for rule, name in picks.items() if mean_ari[name] > ours and "truth" not in rule]
-print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
+print(f"{'; '.join(ahead) or 'No simple rule'} did better than our pick.")
 
 # %%
 # All models, and the best clustering

@@ -130,7 +130,7 @@ for rule, name in picks.items():
     print(f"{rule:<48}{name:<22}{clusters[name]:>3}{ari[name]:>16.3f}")
 ours = ari[best]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]
-print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
+print(f"{'; '.join(ahead) or 'No simple rule'} did better than our pick.")
 print(f"Settled by looking: {len(set(settled))} groups, ARI {ws.ari_score(truth, settled):.3f}.")
 
 # %%

@@ -126,7 +126,7 @@ for rule, mean in mean_ari.items():
 # although noise is priced. The vote fails where most candidates fail: few methods find rings.
 ours = mean_ari[FIRST]
 ahead = [rule for rule, mean in mean_ari.items() if mean > ours and "truth" not in rule]
-print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
+print(f"{'; '.join(ahead) or 'No simple rule'} did better than our pick.")
 for rule in (FIRST, *INDICES):
     failed = [shape for shape in shapes if ari[shape][picked[shape][rule]] < 0.8]
     print(f"ARI below 0.8, {rule}: {', '.join(failed) or 'no shape'}.")

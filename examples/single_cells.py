@@ -239,7 +239,7 @@ print(f"Mean ARI made in each: {', '.join(f'{s} {mean:.3f}' for s, mean in means
 # -------
 ours = ari[judgement.ranking.best]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]
-print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
+print(f"{'; '.join(ahead) or 'No simple rule'} did better than our pick.")
 
 # %%
 # Pictures

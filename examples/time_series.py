@@ -152,7 +152,7 @@ for rule, name in picks.items():
 # even fewer. The verdict says that the judges disagree and that many runs are tied.
 ours = ari[judgement.ranking.best]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]
-print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
+print(f"{'; '.join(ahead) or 'No simple rule'} did better than our pick.")
 
 # %%
 # Pictures

@@ -72,7 +72,7 @@ def test_ace_tells_its_story_where_it_is_asked_to_decide(folder, capsys):
     rows = [line.split() for line in table.splitlines() if "wrong" in line and line[:6].strip()]
     assert rows[0][:3] == ["1", "0%", "wrong"]
     assert "Best: '0% wrong'" in out
-    assert "How sure" in out
+    assert "Confidence" in out
 
 
 def test_all_findings_come_as_json(folder, capsys):

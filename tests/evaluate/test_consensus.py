@@ -325,8 +325,8 @@ def test_a_bad_option_is_refused_in_a_sentence(options, message):
 
 def test_the_explanation_names_its_limits():
     text = consensus(SIX).explain()
-    assert "no number of clusters beyond those that were tried (2 to 3)" in text
-    assert "all judges can be wrong together" in text
+    assert "Only the numbers of clusters that were tried (2 to 3) can be ranked." in text
+    assert "Every method here can be wrong in the same way" in text
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_an_index_that_cannot_rank_does_not_cost_the_answer(monkeypatch):
 
 def test_a_notebook_shows_table_and_story():
     decided = "The silhouette, its mean over the embeddings, decides: only 3 clusterings differ."
-    for judge, sentence, place in (("auto", decided, 0), ("ace", "How sure", 1)):
+    for judge, sentence, place in (("auto", decided, 0), ("ace", "Confidence", 1)):
         html = ws.judge(made(), judge=judge, n_draws=0)._repr_html_()
         assert "<table>" in html
         assert html.count(sentence) == 1

@@ -106,7 +106,7 @@ def test_the_story_names_what_fell_out_what_won_and_what_others_pick():
     assert "6 of 6 pairs" in story
     assert "Best: 'partition 7'" in story
     assert "pick the same" in story
-    assert "How sure" in story
+    assert "Confidence" in story
 
 
 def test_a_winner_that_drops_objects_is_pointed_out():

@@ -81,7 +81,7 @@ def test_a_stand_in_has_no_numbers_of_clusters_to_show():
     found = ws.stability(None, X, labels, n_draws=4, n_splits=0, random_state=0)
     page = page_of(found)
     assert not len(page.data["stability"]["n_found"])
-    assert any("stood in for it" in sentence for sentence in page.sure)
+    assert any("No clusterer was given" in sentence for sentence in page.sure)
 
 
 def test_the_command_writes_the_page_and_a_saved_result_gives_it_again(tmp_path, capsys):

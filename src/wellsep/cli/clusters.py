@@ -163,7 +163,7 @@ def stability(
     stand_in: Annotated[
         str,
         typer.Option(
-            help="What judges labels without a method: nearest-neighbours or nearest-mean."
+            help="Classifier used when no method is given: nearest-neighbours or nearest-mean."
         ),
     ] = "nearest-neighbours",
     settings: options.Settings = None,

@@ -105,8 +105,8 @@ def rank(
     judge: Annotated[
         str,
         typer.Option(
-            help="Who decides. ace: embeddings that agree. consensus: clusterings vote. auto: "
-            "consensus where the number of clusters varies, else ace.",
+            help="Which method decides. ace: embeddings that agree. consensus: clusterings vote. "
+            "auto: consensus, or the index where runs are few.",
             rich_help_panel=JUDGING,
         ),
     ] = "auto",
@@ -200,7 +200,7 @@ def rank(
 ) -> None:
     """Rank clusterings without true labels; say why, and how certain the ranking is.
 
-    All judges can be wrong together. Agreement sees no number of clusters beyond those tried.
+    Every method here can be wrong in the same way, and only runs that are given can be ranked.
     After an interruption the same command continues; finished embeddings are kept.
 
     \b

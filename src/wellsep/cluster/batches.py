@@ -65,7 +65,7 @@ def fit_batches(
     solve: Solve,
     budget: Budget,
 ) -> Batched:
-    """Solve a sample, then put each centre on the mean of what it caught, pass by pass.
+    """Solve a sample, then move each centre to the mean of the rows assigned to it, pass by pass.
 
     Only the sample and one batch are copied, so X may be a memory map.
     """

@@ -23,7 +23,7 @@ BASELINES = {
     "consensus": "The vote (runs with about as many clusters, and the index)",
 }
 SCORED = ("own_space", "mean_all", "input")
-TOGETHER = "All judges can be wrong together: runs that share a mistake agree on it."
+TOGETHER = "Every method here can be wrong in the same way: runs that share a mistake agree on it."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

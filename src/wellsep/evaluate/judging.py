@@ -73,9 +73,8 @@ def judge(
 
     A clustering is supported by the runs with about as many clusters, and by the index: its score
     is their mean agreement times 1 + 2 mean silhouette, see :func:`wellsep.consensus`. Where all
-    runs come from one embedding, or fewer than five clusterings differ, the index decides. All
-    judges can be wrong together, and agreement sees no number of clusters beyond those that were
-    tried.
+    runs come from one embedding, or fewer than five clusterings differ, the index decides. Every
+    method here can be wrong in the same way, and only numbers of clusters tried can be ranked.
 
     Parameters
     ----------
@@ -86,15 +85,15 @@ def judge(
         Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
         computed and shown next to it.
     judge : {"auto", "ace", "consensus"}
-        Who decides. "auto": the runs with about as many clusters and the index together; the
-        index alone where all runs come from one embedding or fewer than five clusterings differ;
+        Which method decides. "auto": the runs with about as many clusters and the index together;
+        the index alone if all runs come from one embedding or fewer than five clusterings differ;
         agreement alone where there is no embedding. "consensus": the runs and the index in any
         case. "ace": the embeddings that agree, as published, see :func:`wellsep.ace`. Another
         judge is shown next to it.
     noise : {"penalize", "exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means. By default such objects are not counted and lower
         the score, so that a run that calls most objects noise does not win by it; an index that has
-        no price for them is refused. "exclude": they are not counted and cost nothing. "cluster":
+        no rule for them is refused. "exclude": they are not counted and cost nothing. "cluster":
         they are one cluster. "singletons": each is a cluster. "error": they are refused.
     X : array-like or frame of shape (n, p), optional
         The data the runs were made from. If given, every partition is also scored there, as a

@@ -135,7 +135,7 @@ def silhouette_score(
         What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
         "penalize": they are not counted, and a positive value is multiplied by the coverage, as if
         their width were 0. "cluster": they are one cluster. "singletons": each is a cluster.
-        "error": they are refused. Functions without "penalize" have no price for noise.
+        "error": they are refused. Functions without "penalize" have no rule for noise.
     device : str, optional
         Where to compute: "cuda" for the GPU.
     undefined : {"raise", "nan"}

@@ -102,7 +102,7 @@ def stability(
         The value of a cluster is the Jaccard similarity, among these other objects, of those in
         it and those that got its label.
     n_neighbors : int
-        Neighbours that are asked by the stand-in.
+        Number of nearest neighbours that the classifier uses.
     metric : str, optional
         How nearest neighbours and means are found; by default the clusterer's metric where it is
         "cosine" or "precomputed", else "euclidean". Means take "euclidean", "cosine" and

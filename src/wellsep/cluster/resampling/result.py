@@ -184,7 +184,7 @@ class Stability(Result, row_names="cluster"):
 
     def _headline(self) -> str:
         over = f"over {count(self.values.shape[1] - len(self.failures), self.scheme)}"
-        over += " by a stand-in for the clusterer" if self.stand_in else ""
+        over += ", judged by a classifier (no clusterer was given)" if self.stand_in else ""
         if len(self.clusters) == 1:
             return (
                 "There is one cluster only. Being found again says nothing about it "
@@ -209,7 +209,7 @@ class Stability(Result, row_names="cluster"):
         if low != high:
             said = f"It is {self.words[j]}; more samples (n_draws) would decide"
         elif self.stand_in:
-            said = f"By the stand-in it is {self.words[j]}"
+            said = f"By the classifier it is {self.words[j]}"
         half = self.half_width[j]
         spread = "" if np.isnan(half) else f" ± {half:.2f}"
         return (
@@ -246,10 +246,10 @@ class Stability(Result, row_names="cluster"):
         found += self.notes
         if self.stand_in:
             found.append(
-                f"No clusterer was given: {self.stand_in.replace('-', ' ')} of the drawn objects' "
-                "labels stood in for it and was judged on the other objects. This measures whether "
-                "the clusters could be found again from other objects' labels, not whether your "
-                "method would find them again."
+                f"No clusterer was given, so a classifier by {self.stand_in.replace('-', ' ')} "
+                "learnt the labels of each sample and was judged on the other objects. This shows "
+                "whether the labels can be predicted, not whether your method would find the "
+                "clusters again."
             )
         found.append(
             "Stable does not mean true: stability belongs to the clusterer as much as to the data."

@@ -296,7 +296,7 @@ def explain_undefined(result: AceResult) -> Iterator[str]:
 def _agreement(result: AceResult) -> Iterator[str]:
     if result.groups.agreement is None or result.groups.edges is None:
         last = result.spaces[result.screen.retained[0]]
-        yield f"One space is left, {last!r}; its scores are ACE's answer."
+        yield f"Only {last!r} is left, so ACE ranks by its scores alone."
         return
     n = len(result.screen.retained)
     edges = int(np.count_nonzero(np.triu(result.groups.edges, 1)))
@@ -319,7 +319,7 @@ def _groups(result: AceResult) -> Iterator[str]:
         return
     sizes = sorted((len(group) for group in result.groups.members), reverse=True)
     spaces = f"{listing(map(str, sizes))} {'space' if sizes == [1] else 'spaces'}"
-    how = "by the outlier rule, since density alone shows none" if result.groups.fallback else ""
+    how = "by the outlier rule, because density alone shows none" if result.groups.fallback else ""
     yield f"They form {count(len(sizes), 'group')} of {spaces}{', ' if how else ''}{how}."
     if len(result.groups.subgroups) > len(result.groups.members):
         fine = listing(
@@ -402,14 +402,12 @@ def _agreement_of_winners(result: AceResult) -> Iterator[str]:
         )
         if mean < 0:
             yield (
-                "How sure: the winning spaces rank the partitions in opposite ways (mean "
+                "Confidence: the winning spaces rank the partitions in opposite ways (mean "
                 f"correlation {mean:.2f}); the answer is an average of them."
             )
         else:
-            yield (
-                f"How sure: the winning spaces agree with a mean correlation of {mean:.2f}{tested}."
-            )
+            yield f"Confidence: the winning spaces agree (mean correlation {mean:.2f}{tested})."
         if not linked and mean >= 0:
             yield "So they count alike, and their agreement may be chance."
     else:
-        yield "How sure: one space alone gives the answer, and no other confirms it."
+        yield "Confidence: one space alone gives the answer, and no other confirms it."

@@ -89,7 +89,7 @@ def score_runs(
     noise : {"penalize", "exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means. By default such objects are not counted and lower
         the score, so that a run that calls most objects noise does not win by it; an index that has
-        no price for them is refused. "exclude": they are not counted and cost nothing. "cluster":
+        no rule for them is refused. "exclude": they are not counted and cost nothing. "cluster":
         they are one cluster. "singletons": each is a cluster. "error": they are refused.
     dip : bool
         Also test every space for more than one mode.

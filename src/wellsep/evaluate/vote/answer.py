@@ -11,7 +11,7 @@ import numpy as np
 
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count, listing
-from wellsep.evaluate.answer import Answer
+from wellsep.evaluate.answer import TOGETHER, Answer
 from wellsep.evaluate.options import VoteOptions
 from wellsep.evaluate.vote.rule import mean_agreement, vote_shares, with_index
 
@@ -256,5 +256,5 @@ def _limits(found: Consensus) -> Iterator[str]:
     if found.n_clusters is not None and (found.n_clusters >= 2).any():
         ks = found.n_clusters[found.n_clusters >= 2]
         tried = f"{ks.min()}" if ks.min() == ks.max() else f"{ks.min()} to {ks.max()}"
-        yield f"Agreement sees no number of clusters beyond those that were tried ({tried})."
-    yield "Partitions that share a mistake support each other: all judges can be wrong together."
+        yield f"Only the numbers of clusters that were tried ({tried}) can be ranked."
+    yield TOGETHER

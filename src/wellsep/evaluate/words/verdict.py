@@ -96,7 +96,7 @@ def verdict(
 
     Six kinds are asked for in this order, and the first that holds makes the headline: nothing to
     cluster; two camps; the judges disagree; practically tied; the best stands alone; clear. Others
-    that hold are in the second line. All judges can be wrong together, and nothing here sees it.
+    that hold are in the second line. All methods can be wrong in the same way.
 
     Parameters
     ----------
@@ -439,13 +439,13 @@ class _Words(Facts):
             return f"Practically tied: {names} have the same score."
         return (
             f"Practically tied: {names}. These are different clusterings, and their scores differ "
-            "by less than the half-samples move them."
+            "by less than the variation between half-samples."
         )
 
     def say_alone(self) -> str:
-        praised = "its embeddings praise it, and few" if not self.by_vote else "few"
+        praised = "" if self.by_vote else "it scores well in the selected embeddings, but "
         return (
-            f"{self.best!r} is ranked first and stands alone: {praised} other runs agree with it "
+            f"{self.best!r} is ranked first and stands alone: {praised}few other runs resemble it "
             f"(mean agreement {self.relative_agreement:.2f} of the largest)."
         )
 
@@ -453,7 +453,7 @@ class _Words(Facts):
         """Who is first where there is nothing to cluster."""
         if self.unanimous:
             return self.say_unanimous()
-        return f"The ranking puts {self.best!r} first all the same."
+        return f"{self.best!r} still ranks first."
 
     def say_unanimous(self) -> str:
         n = len(self.ranking.names)
@@ -557,7 +557,7 @@ class _Words(Facts):
         yield from self._on_runs()
         yield from self._on_certainty()
         if self.by_vote and not self.unanimous and len(self.ks) and not self.edge:
-            yield "Agreement sees no K beyond those tried."
+            yield f"Only clusterings with {_tried(self.ks)} were tried, so no others can be ranked."
 
     def _on_structure(self) -> Iterator[str]:
         if self.structure is None:
@@ -579,8 +579,8 @@ class _Words(Facts):
             pick = self.pick_of("ace")
             if pick != self.at and self.vote.relative_agreement[pick] < ALONE:
                 yield (
-                    f"ACE's pick {self.ranking.names[pick]!r} stands alone: its embeddings praise "
-                    "it, and few other runs agree with it (mean agreement "
+                    f"ACE's pick {self.ranking.names[pick]!r} stands alone: it scores well in the "
+                    "selected embeddings, but few other runs resemble it (mean agreement "
                     f"{self.vote.relative_agreement[pick]:.2f} of the largest)."
                 )
 
@@ -600,8 +600,8 @@ class _Words(Facts):
             )
         if self.by_vote and 1 < n < FEW_SPACES and runs > n:
             yield (
-                f"The {self.n_distinct} different clusterings come from {n} embeddings; those that "
-                "share one agree for that reason."
+                f"The {self.n_distinct} different clusterings come from only {n} embeddings. Those "
+                "made in the same one tend to agree, so their agreement is weaker evidence."
             )
         if ace.untested:
             yield (
@@ -614,11 +614,10 @@ class _Words(Facts):
     def _on_runs(self) -> Iterator[str]:
         if self.unanimous:
             yield (
-                "That equal runs agree does not make them right, and whether another clustering "
-                "is better was not seen."
+                "That equal runs agree does not make them right, and no other clustering was tried."
             )
         elif self.n_distinct == 2:
-            yield "There are two different clusterings: they can be compared, not ranked."
+            yield "With only two different clusterings a ranking means little."
         elif self.n_distinct < FEWEST:
             yield (
                 f"There are only {self.n_distinct} different clusterings; agreement on so few can "
@@ -632,7 +631,7 @@ class _Words(Facts):
         if edge:
             word, more = ("largest", "more") if edge > 0 else ("smallest", "fewer")
             k = int(self.ks[-1 if edge > 0 else 0])
-            blind = "; agreement sees none beyond" if self.by_vote else ""
+            blind = ", and only those tried can be ranked" if self.by_vote else ""
             yield f"The best has the {word} K tried ({k}){blind}: try {more}."
 
     def _on_certainty(self) -> Iterator[str]:
@@ -656,7 +655,7 @@ class _Words(Facts):
         if self.edge:
             return f"Next: add runs with {'more' if self.edge > 0 else 'fewer'} clusters."
         if self.n_distinct < FEWEST:
-            return "Next: add runs; so few say little."
+            return "Next: add more runs; this is too few to be reliable."
         if self.ace is None:
             return "Next: rank again with embeddings, to see whether there is anything to cluster."
         if self.sure is None:
