@@ -41,7 +41,7 @@ html_theme_options = {
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_js_files = ["copy.js"]
-html_search_scorer = "_static/scorer.js"
+html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_show_sourcelink = False
 
 autosummary_generate = True

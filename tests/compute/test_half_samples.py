@@ -250,7 +250,7 @@ def test_record_and_explanation_state_how_many_objects_were_seen(tmp_path, monke
     monkeypatch.setattr(half_sums, "SEEN", 60)
     found = ws.judge(made(), n_draws=6, judge="ace")
     assert found.confidence.objects_per_draw == 30
-    assert "the widths of 30 of its 120 objects were computed anew" in found.explain()
+    assert "estimated from 30 of its 120 objects" in found.explain()
     again = type(found).load(found.save(tmp_path / "all"))
     assert again.confidence.objects_per_draw == 30
     other = ws.judge(made(), "calinski_harabasz", n_draws=6)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn.utils
 
 from wellsep._checks.arrays import MOST, check_count
 from wellsep._text.sentences import shown
@@ -84,6 +83,8 @@ def check_random_state(random_state: Any, name: str = "random_state") -> np.rand
         if isinstance(random_state, np.random.RandomState):
             return random_state
         random_state = _seed(random_state, name, "a RandomState", 2**32 - 1)
+    import sklearn.utils  # brings pandas where it is installed, which adapters do without
+
     return sklearn.utils.check_random_state(random_state)
 
 

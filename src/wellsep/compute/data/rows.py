@@ -30,7 +30,6 @@ from wellsep.distances.base import check_matrix, clean_matrix
 AXIS_ROWS = 64  # looked at to see whether all rows point the same way
 ALIKE = 1e-2  # squared differences of unit rows up to which they do
 SEED_ROWS = 1 << 14  # of one block of distances to a few centres
-FEW_ENTRIES = 1 << 14  # that are summed over clusters one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +59,7 @@ class Space:
     block_rows: ClassVar[int] = ROWS  # of one side of a block of distances
     most_rows: ClassVar[int] = 1 << 16  # of a block of rows
     table_bytes: ClassVar[int] = 256 << 20  # of one block of rows, where memory is not scarcer
+    few_entries: ClassVar[int] = 1 << 14  # that are summed over clusters one by one
     own_from_products: ClassVar[bool] = False  # differences from centres would fill the matrix
     centre_products: ClassVar[Any] = staticmethod(dense_products)  # blocks for nearest centres
 
@@ -205,7 +205,7 @@ class Space:
             return np.bincount(
                 codes[0], values if weights is None else weights * values, n_clusters[0]
             )
-        few = isinstance(values, np.ndarray) and values.size <= FEW_ENTRIES
+        few = values.shape[0] * values.shape[1] <= self.few_entries
         if few and len(codes) == 1 and codes.min(initial=0) >= 0:
             (k,), e = n_clusters, values.shape[1]  # a sparse matrix takes longer to make
             table = values if weights is None else weights[:, None] * values
@@ -373,6 +373,7 @@ near=array([1., 1.]), far=array([49.,  9.]))
 class SparseSpace(Space):
     """A sparse matrix: never centred, so that it stays sparse, and float64 for that reason."""
 
+    few_entries = 0
     own_from_products = True
     centre_products = staticmethod(sparse_products)
     axis = None  # type: ignore[assignment]
