@@ -147,8 +147,6 @@ class Task(NamedTuple):
         """What each function returns for every block, merged in order; the rows are met once."""
         space, least = self.space, max(LEAST_ROWS, -(-self.space.n // SHARES))
         width = max(p.width for p in passes)
-        if space.one_caller:  # memberships are dense there
-            width += int(self.partitions.offsets[-1])
         blocks = list(space.row_blocks(width, 8, None if space.one_caller else least, beside=True))
         if len(blocks) == 1:
             block = self.block(blocks[0])
@@ -158,9 +156,13 @@ class Task(NamedTuple):
         def visit(i: int) -> None:
             block = self.block(blocks[i])
             results[i] = [p.f(block, *p.given) for p in passes]
+            if space.one_caller and join is merge and i:  # tables beside X are not piled up
+                results[i] = [merge(pair) for pair in zip(results[i - 1], results[i], strict=True)]
+                results[i - 1] = None
 
         in_threads(space.n_jobs, visit, iter([[(i,) for i in range(len(blocks))]]))
-        return [join(column) for column in zip(*results, strict=True)]
+        made = [result for result in results if result is not None]
+        return [join(column) for column in zip(*made, strict=True)]
 
     def values(self, one: Pass) -> np.ndarray:
         """(n,) what a function says of each object."""

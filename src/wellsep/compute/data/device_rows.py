@@ -12,7 +12,7 @@ from array_api_compat import array_namespace, device
 
 from wellsep.compute.data.rows import Space, code_columns, host
 from wellsep.compute.engine.kernel_choice import choose
-from wellsep.compute.engine.threads import TENSOR_ROWS, effective_jobs
+from wellsep.compute.engine.threads import TENSOR_ROWS, budget_bytes, cut_rows, effective_jobs
 from wellsep.compute.kmeans.nearest_centres import (
     DEVICE_BLOCK,
     Nearest,
@@ -74,7 +74,9 @@ class DeviceSpace(Space):
             self._views[key] = copy.prepared(metric, wide=True)
         return self._views[key]
 
-    def asarray(self, values: np.ndarray, dtype: Any = None) -> Any:
+    def asarray(self, values: Any, dtype: Any = None) -> Any:
+        if torch.is_tensor(values):
+            return values.to(device=self.device, dtype=dtype)
         return self.xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=self.device)
 
     def zeros(self, shape: tuple[int, ...]) -> Any:
@@ -86,10 +88,17 @@ class DeviceSpace(Space):
     def cluster_sums(
         self, values: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any = None
     ) -> Any:
-        xp = self.xp
-        members = self.memberships(codes, n_clusters, weights, xp.float64, False)
-        # A product adds in the same order every time, as atomic additions would not.
-        return members @ xp.astype(values, xp.float64)
+        # A product adds in the same order every time, as atomic additions would not. Memberships
+        # are dense: they are made for some of the rows at a time.
+        codes, total = self.index(codes), None
+        weights = None if weights is None else self.asarray(weights)
+        rows = max(256, int(min(budget_bytes(), self.table_bytes) / (16 * int(n_clusters.sum()))))
+        for part in cut_rows(codes.shape[1], rows):
+            weight = None if weights is None else weights[part]
+            members = self.memberships(codes[:, part], n_clusters, weight, torch.float64, False)
+            added = members @ values[part].to(torch.float64)
+            total = added if total is None else total + added
+        return total
 
     def partition_sums(
         self,
@@ -122,7 +131,7 @@ class DeviceSpace(Space):
             yield which, slice(None) if every else self.index(clusters)
 
     def index(self, numbers: np.ndarray) -> Any:
-        return self.asarray(numbers.astype(np.int64))
+        return self.asarray(numbers).to(torch.int64)
 
     def squares_to(self, rows: Any, points: np.ndarray) -> Any:
         near = rows_of(self.asarray(points), xp=self.xp)

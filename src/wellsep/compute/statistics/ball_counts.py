@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.rows import host
 from wellsep.compute.metrics.table import numpy_squares, rows_of
 from wellsep.compute.requests import Want
 from wellsep.compute.statistics.centre_distances import View
@@ -43,7 +42,7 @@ def radius(spread: Spread) -> float:
     return float(np.sqrt(np.linalg.norm(spread.variances, axis=1).sum()) / len(spread.variances))
 
 
-def ball_counts(view: View, spread: Spread, w: Want) -> tuple[np.ndarray, np.ndarray]:
+def ball_counts(view: View, spread: Spread, w: Want) -> tuple[Any, Any]:
     """(K, K) mass of each cluster near each centre, and near each midpoint; both add up.
 
     ``view`` is about the centres of the spread.
@@ -57,7 +56,7 @@ def ball_counts(view: View, spread: Spread, w: Want) -> tuple[np.ndarray, np.nda
     near = view.sums(1.0 * inside(squares, limit))
     # ‖x − ½(v + v')‖² = ½‖x − v‖² + ½‖x − v'‖² − ¼‖v − v'‖²
     squares += own[:, None] - apart[view.codes] / 2
-    return host(near), host(view.sums(1.0 * inside(squares, 2 * limit)))
+    return near, view.sums(1.0 * inside(squares, 2 * limit))
 
 
 def balls_from(near: np.ndarray, between: np.ndarray, w: Want) -> Balls:

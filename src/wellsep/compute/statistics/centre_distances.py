@@ -42,13 +42,14 @@ class View:
         self.block, self.space, self.centers = block, block.space, centers
         self._table, self._apart = table, apart
         counted = codes >= 0
-        self.every, self.host_codes, self.weight = bool(counted.all()), codes, block.weights
+        self.every, self.host_codes, weight = bool(counted.all()), codes, block.weights
         if not self.every:
             self.host_rows = np.flatnonzero(counted)
             self.keep = self.space.index(self.host_rows)
             self.host_codes = codes[counted]
-            self.weight = None if self.weight is None else self.weight[counted]
+            weight = None if weight is None else weight[counted]
         self.codes = self.space.index(self.host_codes)
+        self.weight = None if weight is None else self.space.asarray(weight)
         # Places of the rows' own clusters in a table (b, K).
         self.at = self.space.index(np.arange(len(self.host_codes))), self.codes
 
@@ -89,7 +90,7 @@ class View:
         if self._apart is None:
             apart = self.space.asarray(own_distances(self.centers, self.host_codes))
         else:
-            apart = self.space.asarray(self._apart)[self.codes]
+            apart = self._apart[self.codes]
         signed = plane_distances(self.squares, self.own_square, apart, self.space.xp)
         signed[self.at] = np.inf
         return signed
@@ -97,7 +98,7 @@ class View:
     def sums(self, values: Any) -> Any:
         """``values`` (b,) or (b, e) summed over the clusters by weight: (K,) or (K, e)."""
         k = np.array([len(self.centers)])
-        return self.space.cluster_sums(values, self.host_codes[None], k, self.weight)
+        return self.space.cluster_sums(values, self.codes[None], k, self.weight)
 
     def objects(self, values: Any) -> np.ndarray:
         """``values`` of the counted rows as values of all, on the host; NaN for the others."""

@@ -27,9 +27,9 @@ class Noise(NamedTuple):
         return self.counted / (self.counted + self.mass)
 
 
-def noise_scatter(view: View) -> float:
+def noise_scatter(view: View) -> Any:
     """Σ w‖x − centre‖² over the rows that a partition does not count."""
-    return float(view.sums(view.own_square).sum())
+    return view.sums(view.own_square).sum()
 
 
 def noise_of(size: Masses, offsets: np.ndarray, scatter: list[float] | None = None) -> list[Noise]:

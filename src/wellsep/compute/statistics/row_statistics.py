@@ -31,7 +31,7 @@ class Known(NamedTuple):
 
     clusters: list[Clusters]
     spreads: list[Spread]
-    apart: list[np.ndarray | None]  # (K, K) distances of centres; None: too many for a table
+    apart: list[Any]  # (K, K) distances of centres, beside X; None: too many for a table
 
     def of(self, m: int) -> Known:
         """The same of one partition."""
@@ -96,6 +96,7 @@ def first_pass(task: Any, names: set[str]) -> Steps:
         squares = "columns"  # else the second pass tells distances to centres
     size, sums, scatter = yield Pass(cluster_moments, (squares,))
     clusters, spreads, apart = [], [], []
+    beside = getattr(task.space, "asarray", np.asarray)  # chunks lie on the host
     for m, (a, b) in enumerate(pairwise(task.partitions.offsets)):
         mass = size.mass[a:b]
         means, mean = sums[a:b] / mass[:, None], sums[a:b].sum(axis=0) / mass.sum()
@@ -104,7 +105,7 @@ def first_pass(task: Any, names: set[str]) -> Steps:
         if squares == "by column":
             spreads.append(Spread.of(Moments(mass, means, scatter.square[a:b]), mean))
         few = names & {"separation", "margins"} and len(centers) <= centre_pairs.MANY
-        apart.append(centre_distances(centers) if few else None)
+        apart.append(beside(centre_distances(centers)) if few else None)
     return Known(clusters, spreads, apart), size, scatter
 
 
@@ -119,7 +120,7 @@ def second_pass(block: Block, known: Known, wants: list[Want]) -> list[list[Any]
                 noise = np.where(block.codes[m] < 0, 0, -1)  # as one cluster about the mean
                 added.append(noise_scatter(View(block, noise, known.clusters[m].mean[None])))
             else:
-                added.append(host(TOTALS[w.name](view, w)))
+                added.append(TOTALS[w.name](view, w))
     return found
 
 
@@ -140,17 +141,19 @@ def _views(block: Block, known: Known, wants: list[Want]) -> Iterator[View]:
 
 
 def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any]:
-    """The statistic from what all blocks added."""
+    """The statistic from what all blocks added, which comes to the host only now."""
+    if w.name == "balls":
+        return [balls_from(host(near), host(between), w) for near, between in added]
+    added = [host(each) for each in added]
     if w.name == "separation":  # (K,) to the nearest rival; NaN: there is none
         return list(map(lowest_rival, added))
     if w.name == "radii":
         return [total / c.mass for total, c in zip(added, known.clusters, strict=True)]
     if w.name == "simplified":
         return [WidthTotals(t, c.mass) for t, c in zip(added, known.clusters, strict=True)]
-    if w.name == "balls":
-        return [balls_from(near, between, w) for near, between in added]
     if w.name == "noise":
-        return noise_of(size, np.cumsum([0, *(len(c.mass) for c in known.clusters)]), added)
+        scatter = [float(each) for each in added]
+        return noise_of(size, np.cumsum([0, *(len(c.mass) for c in known.clusters)]), scatter)
     return added
 
 
