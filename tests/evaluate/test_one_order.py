@@ -56,6 +56,8 @@ def test_a_vote_has_one_order(seed):
     names = numbered(rng, 6)
     vote = ws.consensus({name: rng.integers(0, 2, 6) for name in names})
     in_one_order(vote, vote.partitions, vote.rank, "partition")
+    assert vote.best == vote.partitions[vote.order[0]]
+    assert vote.rank[vote.order].tolist() == sorted(vote.rank.tolist())
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellsep as ws
+from wellsep._files import maps
 from wellsep._files import replace as _replace
 from wellsep._files.arrays import Stored
 from wellsep.runs import NoRuns, Run, Runs, load_runs, save_run
@@ -91,6 +92,30 @@ def test_a_space_that_nobody_holds_costs_no_file_handle(tmp_path):
     del space
     gc.collect()
     assert handles_of(embedding) == 0
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc to count open files")
+def test_maps_that_are_held_are_one_each_and_closed_afterwards(tmp_path, monkeypatch):
+    monkeypatch.setattr(maps, "_MOST_OPEN", 3)
+    names = "abc"
+    paths = [save_run(tmp_path, SPACE, LABELS, name=name) / "embedding.npy" for name in names]
+    with maps.maps_held():
+        runs = load_runs(tmp_path)
+        with maps.maps_held():
+            spaces = [runs.open_space(name) for name in names]
+        assert [handles_of(path.resolve()) for path in paths] == [1, 1, 1]
+        for space in spaces:
+            np.testing.assert_array_equal(space, SPACE)
+        del spaces, space
+        gc.collect()
+        held = [handles_of(path.resolve()) for path in paths]
+        assert held == [1, 0, 0]  # two labels and one embedding are held
+        os.truncate(paths[0], 100)
+        with pytest.raises(OSError, match="the file was changed since it was loaded"):
+            _ = runs["a"].embedding
+        del runs
+    gc.collect()
+    assert [handles_of(path.resolve()) for path in paths] == [0, 0, 0]
 
 
 def test_loading_opens_no_embedding(tmp_path):

@@ -29,7 +29,7 @@ from wellsep._files.limits import (
     check_regular,
     short_header,
 )
-from wellsep._files.maps import Version, map_file
+from wellsep._files.maps import Version, held_maps, map_file, map_stream
 
 _VALUES = 1 << 22  # values of an array processed at a time
 
@@ -204,13 +204,15 @@ def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
             shape, order, dtype = _header(stream, what)
             offset = stream.tell()
             version = Version.of(path, os.fstat(stream.fileno()))
+            _check_complete(version.size - offset, shape, dtype, what)
+            if held_maps.get() is not None and 0 not in shape:
+                map_stream(stream, version, dtype, shape, order, offset)
     except FileNotFoundError:
         raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
     except IsADirectoryError:
         raise ValueError(f"{what} must be a file, got a folder at {path}.") from None
     except OSError as error:
         raise OSError(error.errno, f"{what} could not be read: {error.strerror}.") from None
-    _check_complete(version.size - offset, shape, dtype, what)
     return Stored(shape, dtype, partial(map_file, version, dtype, shape, order, offset), version)
 
 

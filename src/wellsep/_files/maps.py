@@ -1,4 +1,4 @@
-"""Files of numbers that are mapped: which version was seen, and when a map is read whole."""
+"""Files of numbers that are mapped: which version was seen, how long a map stays open."""
 
 from __future__ import annotations
 
@@ -6,11 +6,25 @@ import contextlib
 import errno
 import os
 import platform
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 AT_ONCE = 64 << 20  # bytes of a map up to which work reads it whole, and in blocks beyond
+_MOST_OPEN = 256  # files that are held open; a process may have 1,024
+held_maps: ContextVar[dict[Any, np.ndarray] | None] = ContextVar("held", default=None)
+
+
+@contextlib.contextmanager
+def maps_held() -> Iterator[None]:
+    """Hold tables that are mapped in this block until its end, so that each is opened once."""
+    token = held_maps.set({} if (outer := held_maps.get()) is None else outer)
+    try:
+        yield
+    finally:
+        held_maps.reset(token)
 
 
 class Version(NamedTuple):
@@ -40,9 +54,9 @@ class Version(NamedTuple):
                 text = "the file was changed since it was loaded"
                 raise OSError(errno.ESTALE, text, self.path)
 
-    def check_same(self, descriptor: int) -> None:
-        """Refuse an open file that is not this version: a record holds one version of its files."""
-        now = Version.of(self.path, os.fstat(descriptor))
+    def check_same(self, file: int | str) -> None:
+        """Refuse a file that is not this version: a record holds one version of its files."""
+        now = Version.of(self.path, os.stat(file))
         if now.size < self.size:
             text = "the file is shorter than when it was loaded"
             raise OSError(errno.ESTALE, text, self.path)
@@ -57,9 +71,24 @@ def map_file(
     """A table that lies in a file of this version, to be read when it is used."""
     if 0 in shape or dtype.itemsize == 0:  # nothing to map
         return np.empty(shape, dtype)
+    table = (held_maps.get() or {}).get((version, offset))
+    if table is not None:
+        version.check_same(version.path)
+        return table
     with open(version.path, "rb") as stream:
         version.check_same(stream.fileno())
-        return np.memmap(stream, dtype=dtype, shape=shape, order=order, mode="r", offset=offset)
+        return map_stream(stream, version, dtype, shape, order, offset)
+
+
+def map_stream(
+    stream: IO[bytes], version: Version, dtype: Any, shape: tuple[int, ...], order: Any, offset: int
+) -> np.ndarray:
+    """Map an open file; hold the map where maps are held."""
+    table = np.memmap(stream, dtype=dtype, shape=shape, order=order, mode="r", offset=offset)
+    held = held_maps.get()
+    if held is not None and len(held) < _MOST_OPEN:
+        held[version, offset] = table
+    return table
 
 
 def in_memory(X: Any) -> Any:

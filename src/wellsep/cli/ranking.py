@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wellsep._files.maps import maps_held
 from wellsep._text.sentences import cell, printable
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, check_file, wrote
@@ -216,7 +217,11 @@ def rank(
 
     kept = default_cache() if cache is None else None if cache == "none" else Path(cache)
     dip, switches = parse_ace(ace)
-    with told_when_interrupted(lambda: _what_is_kept(kept)), _cluster(scheduler) as client:
+    with (
+        told_when_interrupted(lambda: _what_is_kept(kept)),
+        _cluster(scheduler) as client,
+        maps_held(),
+    ):
         outputs = Outputs(as_json, save, report=report, context=context)
         outputs.check(*source, truth, input_data)
         if write_back:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import to_numpy
+from wellsep._files.maps import maps_held
 from wellsep._files.records import freeze
 from wellsep.compute.statistics.contingency import count_labels
 from wellsep.evaluate.ace_method.answer import AceResult
@@ -46,6 +47,7 @@ from wellsep.spaces.drawing_planes import drawn_objects, lay_out
 MOST_LAID_OUT = 1000  # objects; t-SNE of them takes a few seconds
 
 
+@maps_held()
 def judge(
     runs: Any,
     indices: Sequence[IndexSpec] | IndexSpec = ("silhouette",),
@@ -198,7 +200,9 @@ def judge(
         )
     structure = structure_of(problem, scores) if scores.spaces else None
     of_best: PartitionDetails | None = None
-    contenders = _contenders(answer, confidence)
+    # The distinct partitions that are best, or come first in some draw.
+    winners = set() if confidence is None else set(confidence.first_in_draw.tolist())
+    contenders = sorted({int(answer.classes.of[answer.order[0]]), *winners})
     first = answer.first_of_each
     first = first[np.argsort(answer.classes.of[first])]
     named = problem.distinct  # of equal partitions the one that is named, with its own labels
@@ -325,12 +329,6 @@ def _best_in_their_spaces(
     heaviest = scores.spaces[0] if by_ace is None else by_ace.heaviest_spaces[0][0]
     spaces = (*scores.spaces, heaviest)  # the last: of a partition that was made in none
     return [(answer.partitions[m], spaces[scores.made_in[m]]) for m in answer.first_of_each]
-
-
-def _contenders(answer: Answer, confidence: RankConfidence | None) -> list[int]:
-    """The distinct partitions that are best, or come first in some draw."""
-    first = set() if confidence is None else set(confidence.first_in_draw.tolist())
-    return sorted({int(answer.classes.of[answer.order[0]]), *first})
 
 
 def _clusters(

@@ -29,7 +29,6 @@ from wellsep.runs.space_files import digest_space
 
 SAME_SCORE = 1e-9  # relative; a turned or moved embedding in float64 scores alike to about 1e-13
 _LOOK = 16  # rows that are compared before an embedding is read through
-_MOST_OPEN = 256  # files that are held open; a process may have 1,024
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,6 @@ class Problem:
     draws : Draws or None
     options : ScoreOptions
     notes : sentences
-    maps : memory maps of embeddings, held so that each file is opened once
     """
 
     runs: Runs
@@ -59,7 +57,6 @@ class Problem:
     draws: Draws | None
     options: Any
     notes: tuple[str, ...] = ()
-    maps: tuple[np.ndarray, ...] = ()
 
     @classmethod
     def open(cls, source: Any, options: ScoreOptions) -> Problem:
@@ -83,8 +80,7 @@ class Problem:
         given, notes = _with_drawn_spaces(runs, options)
         if not isinstance(options, Options):
             return cls(given, given, {}, partitions, None, options, notes)
-        maps: list[np.ndarray] = []
-        once, copies = spaces_once(given, maps)
+        once, copies = spaces_once(given)
         draws = None
         if options.n_draws and len(partitions.distinct) > 1:
             index, params = next(iter(options.parsed.values()))
@@ -97,7 +93,7 @@ class Problem:
                 projection=options.projection,
                 test=options.dip,
             )
-        return cls(once, given, copies, partitions, draws, options, notes, tuple(maps))
+        return cls(once, given, copies, partitions, draws, options, notes)
 
     @property
     def classes(self) -> Classes:
@@ -153,18 +149,14 @@ def open_runs(source: Any, options: ScoreOptions) -> Runs:
     return source  # type: ignore[no-any-return]
 
 
-def spaces_once(runs: Runs, maps: list[np.ndarray] | None = None) -> tuple[Runs, dict[str, str]]:
+def spaces_once(runs: Runs) -> tuple[Runs, dict[str, str]]:
     """The runs with each embedding once, and which embedding each copy equals.
 
-    A run whose embedding is a copy keeps its labels and refers to the first run that has it. Memory
-    maps that are opened here are put into ``maps``.
+    A run whose embedding is a copy keeps its labels and refers to the first run that has it.
     """
 
     def look_of(part: Part) -> tuple[Any, ...]:
         """Shape, type and a few rows: most embeddings that differ, differ here."""
-        array = part.raw()
-        if maps is not None and isinstance(array, np.memmap) and len(maps) < _MOST_OPEN:
-            maps.append(array)
         rows = np.unique(np.linspace(0, part.shape[0] - 1, _LOOK).astype(np.intp))
         return part.shape, part.dtype.str, part.look(rows)
 
@@ -206,7 +198,9 @@ def rows_once(scores: Scores, copies: Mapping[str, str] | None = None) -> Scores
     kept: list[int] = []
     place = np.empty(len(scores.spaces), dtype=np.intp)  # of each space among the kept ones
     rows = np.concatenate(list(scores.values.values()), axis=1)
-    size = np.concatenate([_size(m) for m in scores.values.values()], axis=1)
+    with np.errstate(invalid="ignore"):  # (L, M) the largest magnitude of each row
+        largest = [np.abs(m).max(axis=1, keepdims=True) for m in scores.values.values()]
+    size = np.repeat(np.concatenate(largest, axis=1), len(scores.partitions), axis=1)
     telling = np.isfinite(rows).all(axis=1) & np.all(
         [[tied_classes(row).any() for row in m] for m in scores.values.values()], axis=0
     )
@@ -229,13 +223,6 @@ def rows_once(scores: Scores, copies: Mapping[str, str] | None = None) -> Scores
     found = {name: gone.get(first, first) for name, first in found.items()}
     made_in = np.where(scores.made_in >= 0, place[scores.made_in], -1)
     return replace(_of_spaces(scores, kept), made_in=freeze(made_in), copies=found)
-
-
-def _size(matrix: np.ndarray) -> np.ndarray:
-    """(L, M) the largest magnitude of each row."""
-    with np.errstate(invalid="ignore"):
-        largest = np.abs(matrix).max(axis=1, keepdims=True)
-    return np.broadcast_to(largest, matrix.shape)
 
 
 def _of_spaces(scores: Scores, kept: list[int]) -> Scores:
