@@ -136,7 +136,8 @@ def load_dataset(
         ("download", download),
     ):
         check_flag(flag, value)
-    key = _canonical(name)
+    key = name.strip().lower().replace("-", "_").removesuffix(".npz")
+    key = _ALIASES.get(key, key)
     dataset = (
         _from_folder(key, _data_folder(folder))
         or _from_scikit_learn(key)
@@ -169,13 +170,9 @@ def list_datasets(folder: str | os.PathLike[str] | None = None) -> dict[str, str
     'scikit-learn'
     """
     known = {name: "openml" for name in _OPENML} | {name: "scikit-learn" for name in _EMBEDDED}
-    known |= {name: "folder" for name in _folder_names(_data_folder(folder))}
+    if (place := _data_folder(folder)) is not None:
+        known |= {path.stem: "folder" for path in place.glob("*.npz") if _is_set(path)}
     return dict(sorted(known.items()))
-
-
-def _canonical(name: str) -> str:
-    key = name.strip().lower().replace("-", "_").removesuffix(".npz")
-    return _ALIASES.get(key, key)
 
 
 def _data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
@@ -187,10 +184,6 @@ def _data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
         origin = f"the folder in {FOLDER_VARIABLE}" if folder is None else "folder"
         raise FileNotFoundError(f"{origin} must be an existing folder, got {str(path)!r}.")
     return path
-
-
-def _folder_names(folder: Path | None) -> list[str]:
-    return [] if folder is None else [p.stem for p in folder.glob("*.npz") if _is_set(p)]
 
 
 def _is_set(path: Path) -> bool:

@@ -63,11 +63,9 @@ class Record(Shown):
         arrays: dict[str, np.ndarray] = {}
         tree = _encode(self, arrays, "record")
 
-        def write_arrays(path: Path) -> None:
-            write_npz(path, iter(arrays.items()), compress=True)
-
         content = {"record": tree}
-        save_parts(folder, MANIFEST, "record", FORMAT, content, {"arrays.npz": write_arrays})
+        write = {"arrays.npz": lambda path: write_npz(path, iter(arrays.items()), compress=True)}
+        save_parts(folder, MANIFEST, "record", FORMAT, content, write)
         return folder
 
     @classmethod

@@ -18,7 +18,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor
 
 from wellsep._checks.arrays import (
     check_choice,
@@ -180,9 +179,6 @@ class DeepClusterer(_Estimator, ABC):
     def _plain_params(self) -> dict[str, Any]:
         """The parameters as JSON has them."""
         return plain(self.get_params(deep=False))
-
-    def _embed(self, network: Any, x: Tensor) -> Tensor:
-        return network(x)
 
     def _finish(self, embedding: np.ndarray) -> np.ndarray:
         """What is done to the network's features before they are the embedding."""
@@ -404,7 +400,7 @@ class DeepClusterer(_Estimator, ABC):
         # Apart from `transform`, whose output `set_output` may wrap in a frame.
         check_is_fitted(self, "network_")
         array = self._read(X, reset=False)
-        return self._finish(self._mapped(array, lambda x: self._embed(self.network_, x)))
+        return self._finish(self._mapped(array, self.network_))
 
     def predict(self, X: Any) -> np.ndarray:
         """Cluster of each object of X.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from typing import Any, TypeVar
 
 from wellsep._checks.arrays import (
@@ -50,10 +51,6 @@ def _option(default: Any, check: Check | None = None) -> Any:
 
 def _one_of(choices: Any) -> Check:
     return lambda name, value: check_choice(name, value, choices)
-
-
-def _count_from(minimum: int) -> Check:
-    return lambda name, value: check_count(name, value, minimum=minimum)
 
 
 def _between(low: float, high: float) -> Check:
@@ -218,7 +215,7 @@ class Options(ScoreOptions):
 
     judge: str = _option("auto", _one_of(JUDGES))
     X: Any = None
-    n_draws: int = _option(100, _count_from(0))
+    n_draws: int = _option(100, partial(check_count, minimum=0))
     layout: str | None = _option(None, _one_of((None, "auto", *LAYOUTS)))
     ace: Ace = Ace()
     # Switches of ACE that scores depend on.

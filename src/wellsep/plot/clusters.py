@@ -6,12 +6,12 @@ from typing import Any
 
 from wellsep._checks.values import check_kind
 from wellsep.evaluate import ClusterDescription, describe_clusters
-from wellsep.plot.display import Display, agreement_map, as_written, labels_of, name_rows
+from wellsep.plot.display import PartitionDisplay, agreement_map, as_written, name_rows
 from wellsep.report.figures.records import ClusterProfile
 from wellsep.report.sections.clusters import profile_figure
 
 
-class ClusterProfileDisplay(Display):
+class ClusterProfileDisplay(PartitionDisplay):
     """Heat map of the features that make the clusters: high or low inside, against the rest.
 
     Examples
@@ -34,14 +34,6 @@ class ClusterProfileDisplay(Display):
         """Draw a ``ClusterDescription``, with so many features of each cluster."""
         check_kind("result", result, ClusterDescription, "make one with describe_clusters")
         return cls(profile_figure(result, n_features)).plot(ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, *, n_features: int = 5, ax: Any = None, **options: Any
-    ) -> ClusterProfileDisplay:
-        """Draw the clusters that a fitted clusterer finds in X."""
-        labels = labels_of(estimator, X)
-        return cls.from_predictions(X, labels, n_features=n_features, ax=ax, **options)
 
     @classmethod
     def from_predictions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,6 +43,17 @@ class Display:
         self.ax_ = found[0]
         self.figure_ = found[0].figure
         return found
+
+
+class PartitionDisplay(Display):
+    """A figure of one partition of X, which ``from_predictions`` of each kind makes."""
+
+    from_predictions: ClassVar[Any]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None, **options: Any) -> Any:
+        """Draw X by the clusters of a fitted clusterer; options as in ``from_predictions``."""
+        return cls.from_predictions(X, labels_of(estimator, X), ax=ax, **options)
 
 
 def pyplot() -> Any:

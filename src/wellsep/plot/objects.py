@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from wellsep.indices import local_connectivity, margins, silhouette_samples
-from wellsep.plot.display import Display, centers_of, ground, ink, labels_of, tidy, tint
+from wellsep.plot.display import PartitionDisplay, centers_of, ground, ink, labels_of, tidy, tint
 from wellsep.report.figures.records import Silhouettes, Strips
 from wellsep.report.sections.objects import lcd_figure, margin_figure, silhouette_figure
 from wellsep.report.sections.scatter import encoded
 
 
-class SilhouetteDisplay(Display):
+class SilhouetteDisplay(PartitionDisplay):
     """Silhouette widths, cluster by cluster, with their mean.
 
     Examples
@@ -26,11 +26,6 @@ class SilhouetteDisplay(Display):
     """
 
     figure: Silhouettes
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None, **options: Any):
-        """Draw the widths of X under a fitted clusterer."""
-        return cls.from_predictions(X, labels_of(estimator, X), ax=ax, **options)
 
     @classmethod
     def from_predictions(cls, X: Any, labels: Any, *, ax: Any = None, **options: Any):
@@ -71,20 +66,10 @@ class SilhouetteDisplay(Display):
         return self
 
 
-class _StripDisplay(Display):
+class _StripDisplay(PartitionDisplay):
     """One mark per object and cluster; the worst are open."""
 
     figure: Strips
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None, **options: Any):
-        """Draw the objects of X under a fitted clusterer."""
-        return cls.from_predictions(X, labels_of(estimator, X), ax=ax, **options)
-
-    @classmethod
-    def from_predictions(cls, X: Any, labels: Any, *, ax: Any = None, **options: Any) -> Any:
-        """Draw a partition; each kind of strip knows its values."""
-        raise TypeError(f"{cls.__name__} must say which value it shows.")
 
     def plot(self, ax: Any = None):
         """Draw on the given axes, or on new ones."""

@@ -8,13 +8,13 @@ import numpy as np
 
 from wellsep._checks.arrays import check_data, to_numpy
 from wellsep.distances.base import PairSpace
-from wellsep.plot.display import Display, draw_scatter, key, labels_of
+from wellsep.plot.display import PartitionDisplay, draw_scatter, key
 from wellsep.report.figures.records import Scatter
 from wellsep.report.sections.scatter import encoded
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 
 
-class ScatterDisplay(Display):
+class ScatterDisplay(PartitionDisplay):
     """Objects in a plane, coloured by their cluster, with a key.
 
     Examples
@@ -26,13 +26,6 @@ class ScatterDisplay(Display):
     """
 
     figure: Scatter
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, *, ax: Any = None, **options: Any
-    ) -> ScatterDisplay:
-        """Draw X by the clusters of a fitted clusterer; options as in ``from_predictions``."""
-        return cls.from_predictions(X, labels_of(estimator, X), ax=ax, **options)
 
     @classmethod
     def from_predictions(

@@ -47,6 +47,8 @@ class AgreementDisplay(Display):
 
     def plot(self, ax: Any = None, *, colorbar: bool = True) -> AgreementDisplay:
         """Draw on the given axes, or on new ones."""
+        from matplotlib.patches import Rectangle
+
         heat, n = self.figure, len(self.figure.names)
         (ax,) = self._axes(ax, figsize=(5.6, 4.8))
         self.image_ = ax.imshow(
@@ -57,7 +59,7 @@ class AgreementDisplay(Display):
             width = 0.025 * n
             for corner in ((-0.5 - width * 1.6, row - 0.5), (row - 0.5, -0.5 - width * 1.6)):
                 size = (width, 1) if corner[1] == row - 0.5 else (1, width)
-                ax.add_patch(_rectangle(corner, *size, color=colour))
+                ax.add_patch(Rectangle(corner, *size, color=colour, lw=0, clip_on=False))
         ax.set(xlim=(-0.5 - 0.05 * n, n - 0.5), ylim=(n - 0.5, -0.5 - 0.05 * n), xticks=[])
         name_rows(ax, heat.names)
         ax.set_title("Rank agreement of the spaces", loc="left", fontsize="medium")
@@ -202,9 +204,3 @@ def _known(figure: Any) -> Any:
     if figure is None:
         raise ValueError("result must compare at least 2 spaces, got one that is left alone.")
     return figure
-
-
-def _rectangle(corner: tuple[float, float], width: float, height: float, **look: Any) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle(corner, width, height, lw=0, clip_on=False, **look)

@@ -77,7 +77,9 @@ class Runs:
         object.__setattr__(self, "runs", runs)
         _check_names(runs)
         _check_counts(runs)
-        _check_spaces(runs)
+        spaces = [run.name for run in runs if run.has_embedding]
+        for run in runs:
+            check_space(run, spaces)
         object.__setattr__(self, "_ids", _common_ids(runs))
         for name, values in self.objects.items():
             if len(values) != self.n_objects:
@@ -335,7 +337,10 @@ class Runs:
             "run": [run.name for run in self.runs],
             "space": [space_in_words(run) or "–" for run in self.runs],
             "partition": [clusters_in_words(run) or "–" for run in self.runs[:_MOST_ROWS]],
-            "params": [_params(run) for run in self.runs],
+            "params": [
+                printable(", ".join(f"{key}={value}" for key, value in run.params.items()), 80)
+                for run in self.runs
+            ],
         }
         columns["partition"] += ["–"] * (len(self) - len(columns["partition"]))
         return html_box(_summary(self), table=html_table(columns, most=_MOST_ROWS))
@@ -360,12 +365,6 @@ def _check_counts(runs: Sequence[Run]) -> None:
                 f"run {run.name!r} must have the {usual} objects that run {model.name!r} has, "
                 f"got {run.n_objects}; all runs must describe the same objects in the same order."
             )
-
-
-def _check_spaces(runs: Sequence[Run]) -> None:
-    spaces = [run.name for run in runs if run.has_embedding]
-    for run in runs:
-        check_space(run, spaces)
 
 
 def check_space(run: Run, spaces: Sequence[str]) -> None:
@@ -450,8 +449,3 @@ def _summary(runs: Runs) -> str:
     size = f"{count(spaces, 'space')} × {count(partitions, 'partition')}"
     tail = f", {paired}" if spaces and partitions else ""
     return f"{size} of {count(runs.n_objects, 'object')}{tail}"
-
-
-def _params(run: Run) -> str:
-    text = ", ".join(f"{key}={value}" for key, value in run.params.items())
-    return printable(text, 80)

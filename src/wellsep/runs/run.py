@@ -35,8 +35,10 @@ class Part:
         self._stored: Any = value if isinstance(value, Stored) else None
         self._array: Any = None
         if self._stored is None:
-            array = _COERCE[kind](value, self.what)
-            self._array = _read_only(array if kind == "embedding" else array.copy())
+            if kind == "embedding":
+                self._array = _read_only(_as_embedding(value, self.what))
+            else:
+                self._array = _read_only(_as_vector(kind, value, self.what).copy())
         seen: Any = self._array if self._stored is None else self._stored
         _SHAPE[kind](seen, self.what)
         self.shape: tuple[int, ...] = seen.shape
@@ -95,7 +97,7 @@ class Part:
                 f"{array.shape} now: the file was replaced. Load the runs again."
             )
         if self.kind != "embedding":
-            array = _COERCE[self.kind](array, self.what)
+            array = _as_vector(self.kind, array, self.what)
         if self.kind == "labels":
             array = np.array(array)  # in memory, where they need no file handle
         return _read_only(array)
@@ -317,15 +319,8 @@ def _as_embedding(value: Any, what: str) -> Any:
     return array.astype(np.uint8) if array.dtype.kind == "b" else array
 
 
-def _as_ids(value: Any, what: str) -> np.ndarray:
-    return _as_stored(as_vector(value, what))
-
-
-def _as_labels(value: Any, what: str) -> np.ndarray:
-    return _as_stored(as_labels(value, what))
-
-
-def _as_stored(array: np.ndarray) -> np.ndarray:
+def _as_vector(kind: str, value: Any, what: str) -> np.ndarray:
+    array = (as_labels if kind == "labels" else as_vector)(value, what)
     return array.astype(np.int8) if array.dtype.kind == "b" else array
 
 
@@ -352,7 +347,6 @@ def _check_vector(array: Any, what: str) -> None:
         raise ValueError(f"{what} must be one value per object, got shape {array.shape}.")
 
 
-_COERCE = {"embedding": _as_embedding, "labels": _as_labels, "ids": _as_ids}
 _SHAPE = {"embedding": _check_embedding, "labels": _check_vector, "ids": _check_vector}
 
 

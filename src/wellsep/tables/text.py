@@ -66,7 +66,8 @@ def _read_floats(
         if len({len(row) for row in rows}) > 1:
             return None
         header = _has_header(rows, header)
-        if not all(map(_has_fraction, zip(*rows[header:], strict=True))):
+        columns = zip(*rows[header:], strict=True)
+        if not all(any("." in cell for cell in column) for column in columns):
             return None
         matrix = np.loadtxt(
             path, comments=None, delimiter=separator, skiprows=int(header),
@@ -75,10 +76,6 @@ def _read_floats(
     except (ValueError, csv.Error):
         return None
     return (rows[0], matrix, header, separator) if matrix.shape[1] == len(rows[0]) else None
-
-
-def _has_fraction(cells: tuple[str, ...]) -> bool:
-    return any("." in cell for cell in cells)
 
 
 def _read_rows(
@@ -106,7 +103,9 @@ def _read_rows(
     except csv.Error as error:
         raise ValueError(f"{what} must be a table, got in {path.name}: {error}.") from None
     if separator == ";":
-        rows = [[_with_point(cell) for cell in row] for row in rows]
+        # Excel writes numbers with a decimal comma between semicolons.
+        comma = _DECIMAL_COMMA.fullmatch
+        rows = [[c.replace(",", ".") if comma(c.strip()) else c for c in row] for row in rows]
     if header is not False and _is_short(rows):
         rows[0].insert(0, "")  # R names the columns only, not the one of row names
     width = len(rows[0])
@@ -117,11 +116,6 @@ def _read_rows(
                 f"in row {number} of {path.name}."
             )
     return rows, separator
-
-
-def _with_point(cell: str) -> str:
-    """A number with a decimal comma, as Excel writes it between semicolons, with a point."""
-    return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell.strip()) else cell
 
 
 def _split(lines: Iterable[str], separator: str | None) -> list[list[str]]:

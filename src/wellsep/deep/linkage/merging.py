@@ -198,7 +198,9 @@ def merge_clusters(
             i = int(candidates[sizes[candidates].argmin()])
             join(i, nearest(i))
         remaining -= 1
-    return renumbered(_roots(parents)[labels])
+    while (parents[parents] != parents).any():
+        parents = parents[parents]
+    return renumbered(parents[labels])
 
 
 def agglomerate(
@@ -215,7 +217,9 @@ def agglomerate(
     X = check_data(X)
     n = X.shape[0]
     check_count("n_clusters", n_clusters, 1, n)
-    start = None if labels is None else _starting(labels, n)
+    start = None
+    if labels is not None:  # noise has no cluster to start from
+        start = renumbered(encode(labels, n_objects=n, noise="error").codes[0])
     if n == 1:
         return np.zeros(1, dtype=np.int64)
     near = nearest_neighbours(X, min(check_count("n_neighbors", n_neighbors), n - 1))
@@ -228,15 +232,3 @@ def agglomerate(
         n_local=n_local,
         reach=near.indices.shape[1],
     )
-
-
-def _starting(labels: Any, n: int) -> np.ndarray:
-    """Labels to start from, numbered by first member; noise has no cluster to start from."""
-    found = encode(labels, n_objects=n, noise="error")
-    return renumbered(found.codes[0])
-
-
-def _roots(parents: np.ndarray) -> np.ndarray:
-    while (parents[parents] != parents).any():
-        parents = parents[parents]
-    return parents

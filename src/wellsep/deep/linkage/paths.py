@@ -79,7 +79,8 @@ class PathIntegral:
         out = self._edges(self.members[cluster])
         reached = self.labels[out.target]
         partners = np.unique(reached[(reached != cluster) & (reached > above)])
-        partners = partners[[self._returns(p, cluster) for p in partners.tolist()]]
+        edges = [self._edges(self.members[partner]) for partner in partners.tolist()]
+        partners = partners[[bool((self.labels[e.target] == cluster).any()) for e in edges]]
         if not len(partners):
             return {}
         gained, theirs = self._gains(cluster, out, partners)
@@ -91,9 +92,6 @@ class PathIntegral:
             for p, value in zip(partners.tolist(), values.tolist(), strict=True)
             if value > 0
         }
-
-    def _returns(self, cluster: int, to: int) -> bool:
-        return bool((self.labels[self._edges(self.members[cluster]).target] == to).any())
 
     def _gains(
         self, cluster: int, out: _Edges, partners: np.ndarray

@@ -215,9 +215,6 @@ def _uniform_over_clusters(labels: np.ndarray, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     clusters = np.unique(labels)
     wanted = -(-len(labels) // len(clusters))
-    drawn = [_drawn(np.flatnonzero(labels == c), wanted, rng) for c in clusters]
+    members = [np.flatnonzero(labels == c) for c in clusters]
+    drawn = [rng.choice(rows, wanted, replace=len(rows) < wanted) for rows in members]
     return rng.permutation(np.concatenate(drawn))[: len(labels)]
-
-
-def _drawn(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    return rng.choice(rows, count, replace=len(rows) < count)

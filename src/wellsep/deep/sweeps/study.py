@@ -42,10 +42,9 @@ def run_study(
     states = optuna.trial.TrialState
     _take_up_abandoned(study, states)
     if on_trial is not None:
-        for trial in study.get_trials(deepcopy=False, states=(states.COMPLETE, states.FAIL)):
-            if "abandoned" not in trial.user_attrs:
-                on_trial(_read(job, trial, states, complete="kept"))
-    while (missing := n_trials - _ended(study, states)) > 0:
+        for trial in _ended(study, states):
+            on_trial(_read(job, trial, states, complete="kept"))
+    while (missing := n_trials - len(_ended(study, states))) > 0:
         asked: dict[str, tuple[dict[str, Any], list[Any]]] = {}
         for _ in range(min(missing, n_jobs)):
             trial = study.ask()
@@ -96,9 +95,9 @@ def _suggest(trial: Any, name: str, values: Sequence[Any]) -> Any:
     return trial.suggest_float(name, float(low), float(high), log=log)
 
 
-def _ended(study: Any, states: Any) -> int:
+def _ended(study: Any, states: Any) -> list[Any]:
     trials = study.get_trials(deepcopy=False, states=(states.COMPLETE, states.FAIL))
-    return sum("abandoned" not in trial.user_attrs for trial in trials)
+    return [trial for trial in trials if "abandoned" not in trial.user_attrs]
 
 
 def _take_up_abandoned(study: Any, states: Any) -> None:

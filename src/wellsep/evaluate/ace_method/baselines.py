@@ -249,8 +249,9 @@ def input_scores(
     array([ 0.802, -0.39 ])
     """
     partitions = Partitions.from_labels(dict(partitions_of(runs)), noise=noise)
+    parse_indices((index,), what="index")
     return oriented_scores(
-        X, partitions, _one_index(index), convention=convention, device=device, n_jobs=n_jobs
+        X, partitions, index, convention=convention, device=device, n_jobs=n_jobs
     )
 
 
@@ -260,11 +261,6 @@ def partitions_of(runs: Any) -> Mapping[str, Any]:
     if not isinstance(labels, Mapping):
         raise TypeError(f"runs must be Runs or labels by name, got {shown(runs)}.")
     return labels
-
-
-def _one_index(index: Any) -> Any:
-    parse_indices((index,), what="index")
-    return index
 
 
 def oriented_scores(X: Any, partitions: Partitions, index: Any, **options: Any) -> np.ndarray:

@@ -388,16 +388,14 @@ def _notes(scores: Scores, dip: bool) -> tuple[str, ...]:
     told: dict[str, list[str]] = {}
     for name, note in zip(scores.spaces, scores.dip.notes, strict=False):
         if note:
-            told.setdefault(_without_detail(note), []).append(repr(name))
+            # Without what differs from space to space.
+            note = re.sub(r"^Column \d+", "A column", note)
+            note = re.sub(r" \(relative gap [^)]*\)", "", note)
+            told.setdefault(note, []).append(repr(name))
     return copies + tuple(
         f"Dip test of {listing(names)}: {note[:1].lower()}{note[1:]}"
         for note, names in told.items()
     )
-
-
-def _without_detail(note: str) -> str:
-    """The note without what differs from space to space."""
-    return re.sub(r" \(relative gap [^)]*\)", "", re.sub(r"^Column \d+", "A column", note))
 
 
 def _why_outside(grouping: str, eps: float) -> str:

@@ -81,13 +81,12 @@ def widths_of(index: str, params: Mapping[str, Any]) -> Want | None:
 def grows_trees(index: str, params: Mapping[str, Any]) -> bool:
     """Whether an index grows trees, which no half-sample shares."""
     wanted = INDICES[index].wants(**params).values()
-    return any(want.name in ("density_trees", "minimax") or _needs_all(want) for want in wanted)
-
-
-def _needs_all(want: Want) -> bool:
-    """Whether distances are made anew in every half-sample."""
-    metric = find(want.get("metric", "euclidean"))
-    return metric.whole and metric.finish is None
+    metrics = [find(want.get("metric", "euclidean")) for want in wanted]
+    return any(want.name in ("density_trees", "minimax") for want in wanted) or any(
+        # Distances that are made anew in every half-sample.
+        metric.whole and metric.finish is None
+        for metric in metrics
+    )
 
 
 def draw_halves(

@@ -167,7 +167,12 @@ def describe_partition(
         **again,
         nearest=freeze(quality.nearest),
         gap=freeze(quality.gap),
-        margin=freeze([_median(quality.margins[codes == code]) for code in range(k)]),
+        margin=freeze(
+            [
+                float(np.median(margins)) if len(margins) else np.nan
+                for margins in (quality.margins[codes == code] for code in range(k))
+            ]
+        ),
         borderline=freeze(
             [int((quality.relative[codes == code] < BORDERLINE).sum()) for code in range(k)]
         ),
@@ -267,10 +272,6 @@ def _first(values: np.ndarray, mine: np.ndarray, most: int) -> np.ndarray:
 
 def _means(values: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
     return np.array([float(np.mean(values[codes == code])) for code in range(k)])
-
-
-def _median(values: np.ndarray) -> float:
-    return float(np.median(values)) if len(values) else np.nan
 
 
 def _ids(ids: Any, n: int) -> np.ndarray:

@@ -162,7 +162,14 @@ def judge_clusters(
         notes = (f"Support was counted on {most:,} of {codes.shape[1]:,} objects.",)
     supports = cluster_support(counted, rank, agreement_weights, n_jobs=n_jobs)
     sizes = [np.bincount(codes[d][codes[d] >= 0], minlength=len(labels[d])) for d in order]
-    support = np.concatenate([_padded(supports[d], len(labels[d])) for d in order])
+    # NaN for clusters that have no object among the counted ones.
+    missing = [(0, len(labels[d]) - len(supports[d])) for d in order]
+    support = np.concatenate(
+        [
+            np.pad(supports[d], pad, constant_values=np.nan)
+            for d, pad in zip(order, missing, strict=True)
+        ]
+    )
     told = one_embedding is not None and len(order) >= FEWEST
     curve = load_curve(one_embedding=bool(one_embedding))
     share = curve.class_share(support) if told else np.full(len(support), np.nan)
@@ -179,12 +186,6 @@ def judge_clusters(
         partners=_partners(codes, labels, order, [d for d in order if d in contenders], names),
         notes=notes,
     )
-
-
-def _padded(support: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Support of all clusters; NaN for those that have no object among the counted ones."""
-    missing = np.full(n_clusters - len(support), np.nan)
-    return np.concatenate([support, missing])
 
 
 def _partners(

@@ -196,7 +196,13 @@ def score_spaces(problem: Problem) -> tuple[Scores, dict[str, Resampled]]:
         reasons={label: why for label, why in reasons.items() if why},
         dip=_join_dips(scored) if options.dip else None,
         dims=freeze([runs[name].n_features or 0 for name in spaces]),
-        plot_coordinates=_join_planes(drawn, scored) if len(drawn) else None,
+        plot_coordinates=Coordinates(
+            freeze(drawn),
+            tuple(freeze(one.plane) for one in scored if one.plane is not None),
+            tuple(one.axes for one in scored),
+        )
+        if len(drawn)
+        else None,
         index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
         spectrum=Spectrum(*map(freeze, zip(*(one.spectrum for one in scored), strict=True))),
         **_facts(problem),
@@ -377,8 +383,3 @@ def _join_dips(found: list[SpaceScores]) -> Dip:
         tuple(t.notes[0] for t in tests),
         tests[0].projection,
     )
-
-
-def _join_planes(drawn: np.ndarray, found: list[SpaceScores]) -> Coordinates:
-    planes = tuple(freeze(one.plane) for one in found if one.plane is not None)
-    return Coordinates(freeze(drawn), planes, tuple(one.axes for one in found))
