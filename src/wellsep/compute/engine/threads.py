@@ -278,6 +278,8 @@ def pair_rounds(n_blocks: int) -> Iterator[list[tuple[int, int]]]:
 
 def cut_rows(n: int, rows: int, groups: np.ndarray | None = None) -> list[slice]:
     """Consecutive blocks of at most ``rows``; none straddles two of the (sorted) groups."""
+    if groups is None and 0 < n <= rows:
+        return [slice(0, n)]
     edges = [0, n] if groups is None else [0, *(np.flatnonzero(np.diff(groups)) + 1), n]
     blocks = []
     for a, b in pairwise(edges):
