@@ -97,7 +97,7 @@ class Steps:
     group: np.ndarray
     weight: np.ndarray
     steps: tuple[Step, ...]
-    dropped: tuple[tuple[str, str, str], ...]
+    dropped: tuple[tuple[str, str, str], ...] = field(metadata=_NOT_SENT)
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,8 +92,8 @@ def _embeddings(judgement: Judgement) -> Section | None:
     found = judgement.embeddings
     if found is None:
         return None
-    shown = found.columns() if len(found.embeddings) > 1 else None
-    return Section("embeddings", {"embeddings": found.to_rows()}, shown)
+    told = {k: v for k, v in found.columns().items() if any(x is not None and x == x for x in v)}
+    return Section("embeddings", {}, told if len(found.embeddings) > 1 else None)
 
 
 def _map(evidence: Evidence, scatters: Scatters | None) -> Section:

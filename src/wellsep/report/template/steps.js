@@ -39,11 +39,15 @@
   W.on('run', again);
   again();
 
+  // The page lists the reasons; they are not sent twice.
+  const why = new Map(Array.from(document.querySelectorAll('#left-out li'), (item) => [
+    item.querySelector('bdi').textContent, item.querySelector('span').textContent.replace(/\.$/, ''),
+  ]));
   W.tables.spaces = () => ({
     columns: ['space', 'fate', 'group', 'weight in the answer', 'why it was left out'],
     rows: story.order.map((s) => [
       spaces[s], W.fate(s), story.group[s] < 0 ? null : story.group[s] + 1, story.weight[s],
-      (story.dropped.find((d) => d[0] === spaces[s]) || [])[2] ?? null,
+      why.get(spaces[s]) ?? null,
     ]),
   });
 
