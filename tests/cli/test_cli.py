@@ -13,7 +13,7 @@ import typer
 import wellsep as ws
 from wellsep._files.arrays import to_json
 from wellsep.cli.main import COMMANDS, build_app, main
-from wellsep.cli.parsing import parse_index
+from wellsep.cli.options import parse_index
 from wellsep.cli.printing import print_columns, print_table, progress_bar
 from wellsep.cli.ranking import with_params
 from wellsep.tables.writing import write_table

@@ -11,8 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.cli.options import METHODS
-from wellsep.cli.parsing import parse_range
+from wellsep.cli.options import METHODS, parse_range
 from wellsep.records import ChosenK
 from wellsep.tables.reading import read_labels
 from wellsep.tables.writing import write_table

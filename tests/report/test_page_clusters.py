@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate.clusters.describing_best import MOST_DESCRIBED, described_objects
+from wellsep.evaluate.clusters.describing import MOST_DESCRIBED, described_objects
 from wellsep.records import Judgement
 from wellsep.report.pages.ranking import build_ranking_page
 from wellsep.report.source import collect_evidence

@@ -11,7 +11,6 @@ from libraries import to_tensor
 from scipy.stats import ortho_group
 
 from wellsep.spaces import dip_statistic, dip_test, holm, multimodality
-from wellsep.spaces import eigen as dip_eigen
 from wellsep.spaces import projections as dip_projections
 
 SETS = [
@@ -186,7 +185,7 @@ def test_many_columns_take_another_road_to_the_same_eigenvectors(monkeypatch):
     X = rng.normal(size=(700, 600))
     X[:350, :30] += 1
     answer = multimodality(X, projection="components", n_components=3)
-    monkeypatch.setattr(dip_eigen, "DENSE_UP_TO", 600)
+    monkeypatch.setattr(dip_projections, "DENSE_UP_TO", 600)
     expected = multimodality(X, projection="components", n_components=3)
     assert answer.statistics == pytest.approx(expected.statistics, abs=1e-10)
     assert answer.relative_gap == pytest.approx(expected.relative_gap, abs=1e-10)

@@ -18,9 +18,8 @@ from wellsep._files.arrays import read_json, stored_npy
 from wellsep._text.sentences import quoted
 from wellsep.adapters.stores import check_server, require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs
-from wellsep.runs.folder import check_manifest, write_run_files
+from wellsep.runs.folder import FILES, check_manifest, write_run_files
 from wellsep.runs.folder_names import safe_name
-from wellsep.runs.folder_places import FILES
 from wellsep.runs.run import plain_mapping
 
 

@@ -14,9 +14,8 @@ from wellsep._files.limits import inside
 from wellsep._text.sentences import quoted, shown
 from wellsep.adapters.stores import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs, save_run
-from wellsep.runs.folder import read_run_folder, write_run_files
+from wellsep.runs.folder import FILES, read_run_folder, write_run_files
 from wellsep.runs.folder_names import safe_name
-from wellsep.runs.folder_places import FILES
 
 ATTRIBUTE = "wellsep_run"
 

@@ -20,7 +20,7 @@ from wellsep.adapters.mlflow import runs_from_mlflow
 from wellsep.adapters.optuna import runs_from_optuna
 from wellsep.adapters.stores import matching, sqlite_file
 from wellsep.runs import Runs, load_runs
-from wellsep.runs.joining import join_runs
+from wellsep.runs.collection import join_runs
 from wellsep.tables.reading import read_table
 
 _GROUP = "wellsep.adapters"

@@ -11,7 +11,7 @@ import typer
 from wellsep._text.sentences import count
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, check_file, write_columns
-from wellsep.cli.parsing import parse_count, parse_index, parse_range, parse_settings
+from wellsep.cli.options import parse_count, parse_index, parse_range, parse_settings
 from wellsep.cli.printing import print_columns, print_json, print_line, print_table, progress_bar
 from wellsep.cli.reading import TableReader, choices, named, scaled
 from wellsep.cli.wording import in_shell_words

@@ -10,7 +10,7 @@ import typer
 from wellsep.cli import options
 from wellsep.cli.clustering import estimator
 from wellsep.cli.deliver import Outputs
-from wellsep.cli.parsing import parse_settings
+from wellsep.cli.options import parse_settings
 from wellsep.cli.printing import MOST_ROWS, print_columns, print_error, print_line, progress_bar
 from wellsep.cli.reading import (
     TableReader,

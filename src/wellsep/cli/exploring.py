@@ -11,7 +11,7 @@ from wellsep._text.sentences import count, need_pandas
 from wellsep.cli import options
 from wellsep.cli.clustering import ONE_CLUSTER
 from wellsep.cli.deliver import Outputs
-from wellsep.cli.parsing import parse_range
+from wellsep.cli.options import parse_range
 from wellsep.cli.printing import print_columns, print_error, print_line, progress_bar
 from wellsep.cli.ranking import COMPUTING, default_cache
 from wellsep.cli.reading import TableReader, choices, is_anndata, named

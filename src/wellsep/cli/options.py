@@ -1,11 +1,109 @@
-"""Options and arguments that several commands share, with their help."""
+"""Options and arguments that several commands share; words of the shell read as values."""
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+SHORT_NAMES = {"lr": "learning_rate", "k": "n_clusters", "batch": "batch_size"}
+
+
+def literal(text: str) -> Any:
+    """A word of the shell as Python reads it: a number, a tuple, True; else the text.
+
+    Examples
+    --------
+    >>> literal("0.5"), literal("hits")
+    (0.5, 'hits')
+    """
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
+def parse_count(text: str) -> int:
+    """Read a number of clusters; what is no number is refused with the command that finds one."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"must be a whole number, got {text!r}; wellsep choose-k DATA finds one"
+        ) from None
+
+
+def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
+    """Read ``"davies_bouldin(q=2)"`` as ``("davies_bouldin", {"q": 2})``, a bare name as itself."""
+    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
+    if match is None:
+        raise ValueError(
+            f"index must read name or name(parameter=value, ...), got {text!r}; for several "
+            "indices repeat --index."
+        )
+    name, inside = match[1].replace("-", "_"), match[2]
+    if not (inside or "").strip():
+        return name
+    params = {}
+    for part in inside.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip().isidentifier():
+            raise ValueError(f"index must read name(parameter=value, ...), got {text!r}.")
+        params[key.strip()] = literal(value.strip())
+    return name, params
+
+
+def parse_range(text: str) -> list[int]:
+    """Read ``"2:12"`` as 2, 3, … 12, ``"2:20:2"`` in steps of 2, ``"3,5,8"`` as listed."""
+    match = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+)\s*)?", text)
+    if match:
+        first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+        if last >= first and step > 0:
+            return list(range(first, last + 1, step))
+    elif re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text):
+        return [int(part) for part in text.split(",")]
+    raise ValueError(f"k must read like 2:12, 2:20:2 or 3,5,8, got {text!r}.")
+
+
+def split_setting(word: str) -> tuple[str, str]:
+    """The name and the text of ``"lr=1e-4"``; a short name in full."""
+    name, equals, text = word.partition("=")
+    if not equals or not name or not text:
+        raise ValueError(
+            f"a setting must read like lr=1e-4, a grid like lr=1e-4,1e-3, got {word!r}."
+        )
+    return SHORT_NAMES.get(name, name), text
+
+
+def parse_settings(words: Sequence[str] | None) -> dict[str, Any]:
+    """Read ``["epochs=50", "hidden=(64,32)"]`` as {"epochs": 50, "hidden": (64, 32)}."""
+    return {name: literal(text) for name, text in map(split_setting, words or ())}
+
+
+def parse_ace(words: Sequence[str] | None) -> tuple[bool, dict[str, Any]]:
+    """Whether there is a dip test, and the switches of ACE, from ``KEY=VALUE`` each.
+
+    Examples
+    --------
+    >>> parse_ace(["dip=no", "alpha=none", "links=hits"])
+    (False, {'alpha': None, 'links': 'hits'})
+    """
+    switches = {}
+    for word in words or ():
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise ValueError(f"ace must read KEY=VALUE, such as grouping=dbscan, got {word!r}.")
+        value = None if text.strip().lower() == "none" else literal(text.strip())
+        switches[name.strip().replace("-", "_")] = value
+    dip = switches.pop("dip", "yes")
+    if str(dip).lower() not in ("yes", "no"):
+        raise ValueError(f"dip must be yes or no, got {dip!r}.")
+    return str(dip).lower() == "yes", switches
+
 
 FILES = "Files"  # panel of the help
 METHODS = ("k-means", "cf-means", "lof-k-means", "robust-k-means", "ward", "gaussian-mixture")

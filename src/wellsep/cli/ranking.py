@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep._files.maps import maps_held
 from wellsep._text.sentences import cell, printable
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, check_file, wrote
-from wellsep.cli.parsing import parse_ace, parse_index
+from wellsep.cli.options import parse_ace, parse_index
 from wellsep.cli.printing import (
     ALL_ROWS,
     MOST_ROWS,
@@ -213,6 +212,7 @@ def rank(
     Words in the table: a partition is a clustering, a space an embedding; wellsep explain --words
     """
     import wellsep as ws
+    from wellsep._files.maps import maps_held
     from wellsep.adapters import load_any
 
     kept = default_cache() if cache is None else None if cache == "none" else Path(cache)

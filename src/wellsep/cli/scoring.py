@@ -9,7 +9,7 @@ import typer
 
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs
-from wellsep.cli.parsing import parse_index
+from wellsep.cli.options import parse_index
 from wellsep.cli.printing import (
     ALL_ROWS,
     MOST_ROWS,

@@ -12,7 +12,7 @@ import typer
 
 from wellsep.cli import options
 from wellsep.cli.deliver import check_folder
-from wellsep.cli.parsing import literal, parse_settings, split_setting
+from wellsep.cli.options import literal, parse_settings, split_setting
 from wellsep.cli.printing import (
     print_error,
     print_json,

@@ -14,13 +14,14 @@ from safetensors.torch import save
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from wellsep import __version__
 from wellsep._checks.values import check_path
 from wellsep._files.arrays import read_json, to_json
 from wellsep._files.records import load_parts, save_parts
 from wellsep._files.replace import replace_file
 from wellsep.deep.data import Scaling, choose_device
 from wellsep.deep.networks import NetworkPlan, build_network
-from wellsep.runs.folder_places import set_aside
+from wellsep.runs.folder import set_aside
 
 FORMAT = 2  # of a training's state
 _TENSORS, _RECORD = "weights.safetensors", "estimator.json"
@@ -135,8 +136,6 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor])
 
 def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
     """Write a fitted estimator; see `DeepClusterer.save`."""
-    from wellsep import __version__
-
     weights = estimator.network_.state_dict()
     tensors = {f"network/{key}": value for key, value in weights.items()}
     arrays = {

@@ -63,32 +63,6 @@ def nearest_two(z: Tensor, centers: Tensor) -> NearestTwo:
     return NearestTwo(nearest, margin)
 
 
-def kmeans_loss(z: Tensor, centers: Tensor) -> Tensor:
-    """Mean squared distance to the nearest centre, (1/n)·Σ‖z − μ_c‖².
-
-    Examples
-    --------
-    >>> centers = torch.tensor([[0.0, 0.0], [4.0, 0.0]])
-    >>> float(kmeans_loss(torch.tensor([[1.0, 0.0], [4.0, 3.0]]), centers))
-    5.0
-    """
-    return nearest_two(z, centers).own.mean()
-
-
-def separation(z: Tensor, centers: Tensor) -> Tensor:
-    """Mean squared counterfactual distance to the second nearest centre, (1/n)·Σ d_ca(z)².
-
-    With two clusters and nearest-centre labels n times this is CFQ's total separation.
-
-    Examples
-    --------
-    >>> centers = torch.tensor([[0.0, 0.0], [4.0, 0.0]])
-    >>> float(separation(torch.tensor([[1.0, 0.0], [4.0, 3.0]]), centers))
-    2.5
-    """
-    return nearest_two(z, centers).margin.square().mean()
-
-
 def soft_assignment(z: Tensor, centers: Tensor, freedom: float = 1.0) -> Tensor:
     """DEC's Student-t memberships q_ik ∝ (1 + ‖z_i−μ_k‖²/α)^(−(α+1)/2), rows summing to 1.
 

@@ -27,7 +27,7 @@ from wellsep.evaluate.certainty.confidence import (
 )
 from wellsep.evaluate.certainty.draws import Draws
 from wellsep.evaluate.certainty.half_samples import Resampled
-from wellsep.evaluate.clusters.describing_best import describe_best
+from wellsep.evaluate.clusters.describing import describe_best
 from wellsep.evaluate.clusters.judged import JudgedClusters, judge_clusters
 from wellsep.evaluate.clusters.objects import PartitionDetails, object_details
 from wellsep.evaluate.judgement import Judgement

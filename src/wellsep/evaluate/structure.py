@@ -27,7 +27,7 @@ from wellsep.evaluate.scoring.workers import Team, over_spaces
 from wellsep.indices import INDICES, score_partitions
 from wellsep.partitions import Partitions
 from wellsep.runs.folder_names import natural_key
-from wellsep.spaces.classical_scaling import coordinates, has_columns
+from wellsep.spaces.projections import coordinates, has_columns
 
 # The thresholds of the verdict were chosen with these sizes.
 OBJECTS = 500  # of a cloud at most

@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_names
 from wellsep.distances.base import PairSpace
-from wellsep.spaces.classical_scaling import centred_gram, scaled_components
+from wellsep.spaces.projections import centred_gram, scaled_components
 
 COMPONENTS, VARIANCE = 50, 0.9  # of a table: the first that hold this share of the variance
 AXES = 10  # of distances

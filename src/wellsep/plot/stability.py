@@ -8,7 +8,8 @@ import numpy as np
 
 from wellsep.plot.display import Display, as_written, ink, quiet, tidy, tint
 from wellsep.report.figures.records import StabilityFigure
-from wellsep.report.pages.stability import is_stability, stability_figure
+from wellsep.report.page import is_stability
+from wellsep.report.pages.stability import stability_figure
 
 DISSOLVED, RECOVERED = 0.5, 0.75
 

@@ -27,9 +27,9 @@ from wellsep._text.sentences import CLUSTERS, DIVERGING, SURFACES, cell, count
 from wellsep.evaluate import Judgement
 from wellsep.report.figures.records import Column, Page
 from wellsep.report.pack import BIDI, safe_json
-from wellsep.report.pages.choose_k import build_k_page, is_chosen_k
+from wellsep.report.pages.choose_k import build_k_page
 from wellsep.report.pages.ranking import build_ranking_page
-from wellsep.report.pages.stability import build_stability_page, is_stability
+from wellsep.report.pages.stability import build_stability_page
 from wellsep.report.source import provenance
 from wellsep.spaces.drawing_planes import LAYOUTS
 
@@ -179,6 +179,16 @@ def render_report(
     page = replace(page, provenance=provenance(result, runs=runs, command=command))
     write_text(path, to_html(page))
     return path
+
+
+def is_chosen_k(result: Any) -> bool:
+    """Whether a result is one of choosing K (a record this room does not import)."""
+    return all(hasattr(result, name) for name in ("curves", "votes", "answer", "labels_for", "k"))
+
+
+def is_stability(result: Any) -> bool:
+    """Whether a result is one of stability (a record this room does not import)."""
+    return all(hasattr(result, name) for name in ("jaccard", "dissolved", "recovered", "n_found"))
 
 
 def is_exploration(result: Any) -> bool:

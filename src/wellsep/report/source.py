@@ -24,7 +24,7 @@ from wellsep.evaluate import (
     Ranking,
     partition_details,
 )
-from wellsep.evaluate.clusters.describing_best import describe_best
+from wellsep.evaluate.clusters.describing import describe_best
 from wellsep.evaluate.kept_codes import KeptCodes
 from wellsep.partitions import Partitions, encode
 from wellsep.report.sections.members import PICTURES, images_of_folder, is_images, read_images

@@ -16,15 +16,21 @@ from wellsep._files.arrays import read_json
 from wellsep._files.limits import read_bytes
 from wellsep._text.sentences import listing, quoted
 from wellsep.runs.archive import read_archive
-from wellsep.runs.collection import NoRuns, Runs, check_space
-from wellsep.runs.folder import FACTS, check_manifest, read_run_folder
+from wellsep.runs.collection import NoRuns, Runs, below, check_space
+from wellsep.runs.folder import (
+    FACTS,
+    FILES,
+    MANIFEST,
+    check_manifest,
+    list_places,
+    may_hold_runs,
+    read_one_version,
+    read_run_folder,
+)
 from wellsep.runs.folder_names import check_name, natural_key
-from wellsep.runs.folder_places import FILES, MANIFEST, list_places, may_hold_runs, read_one_version
-from wellsep.runs.joining import below
-from wellsep.runs.parts_of_tables import read_part
 from wellsep.runs.run import Run
 from wellsep.runs.space_files import read_square_table, stored_space
-from wellsep.runs.tables_on_disk import stored_zarr
+from wellsep.runs.tables_on_disk import read_part, stored_zarr
 from wellsep.tables.matching import match_rows
 
 _DEEPEST = 8  # levels of subfolders

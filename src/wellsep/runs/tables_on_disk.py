@@ -14,6 +14,7 @@ import numpy as np
 from wellsep._checks.arrays import check_count, may_name_ids
 from wellsep._checks.values import check_path
 from wellsep._files.arrays import Stored, stored_npy
+from wellsep._text.sentences import quoted
 from wellsep.tables.reading import pandas_index, read_table
 from wellsep.tables.text import is_index_name
 
@@ -160,3 +161,20 @@ def _read_zarr(path: str) -> np.ndarray:
     import zarr
 
     return np.asarray(zarr.open_array(path, mode="r")[...])
+
+
+def read_part(path: Path, kind: str, what: str) -> tuple[Any, np.ndarray | None]:
+    """One part of a run from a table, and the ids beside it."""
+    if kind == "embedding" and path.suffix == ".parquet":
+        return stored_parquet(path, what)
+    table = read_table(path, what)
+    if kind == "embedding":
+        return table.matrix(what).astype(np.float64), table.ids
+    if kind == "ids" and not table.columns:
+        return table.ids, None
+    if len(table.columns) != 1:
+        raise ValueError(
+            f"{what} must have one column besides the ids, got {quoted(table.names)}; "
+            "write one file for each partition."
+        )
+    return table.columns[0], table.ids

@@ -1,8 +1,7 @@
 """Tests of a space without labels: the dip test, its null distribution, projections, Holm."""
 
-from wellsep.spaces.dip import DipResult, dip_statistic, dip_test
+from wellsep.spaces.dip import DipResult, HolmResult, dip_statistic, dip_test, holm
 from wellsep.spaces.dip_null import null_dips
-from wellsep.spaces.holm_correction import HolmResult, holm
 from wellsep.spaces.modes import Multimodality, multimodality
 
 __all__ = [

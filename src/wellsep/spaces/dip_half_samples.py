@@ -10,10 +10,9 @@ from wellsep._checks.arrays import check_data, to_numpy
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.compute.statistics.half_samples import Halves
 from wellsep.distances.base import PairSpace
-from wellsep.spaces.classical_scaling import has_columns, take_objects
 from wellsep.spaces.dip import dip_tests
-from wellsep.spaces.eigen import leading_eigenpairs
 from wellsep.spaces.modes import SMALLEST_GAP, multimodality
+from wellsep.spaces.projections import has_columns, leading_eigenpairs, take_objects
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
 AT_ONCE = 16  # half-samples whose components are computed together

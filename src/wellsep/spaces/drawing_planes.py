@@ -11,7 +11,7 @@ from sklearn.manifold import TSNE
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_generator
 from wellsep.distances.base import PairSpace
-from wellsep.spaces.classical_scaling import centred_gram, has_columns, scaled_components
+from wellsep.spaces.projections import centred_gram, has_columns, scaled_components
 
 LAYOUTS = ("pca", "tsne", "umap")
 _FEW = 30  # objects under which neighbours say little

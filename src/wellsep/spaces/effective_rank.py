@@ -9,9 +9,8 @@ from scipy.linalg import eigvalsh
 
 from wellsep._checks.arrays import check_data, to_numpy
 from wellsep.distances.base import PairSpace
-from wellsep.spaces.classical_scaling import centred_gram, has_columns
 from wellsep.spaces.drawing_planes import drawn_objects
-from wellsep.spaces.projections import RANK, columns_of
+from wellsep.spaces.projections import RANK, centred_gram, columns_of, has_columns
 
 MOST_OBJECTS = 5000
 WIDE = 1024  # columns; above, as many objects are drawn, and their Gram matrix has the spectrum

@@ -12,20 +12,17 @@ from wellsep._checks.arrays import check_choice, check_count, check_data, to_num
 from wellsep._checks.values import check_generator
 from wellsep._text.sentences import Views
 from wellsep.distances.base import PairSpace
-from wellsep.spaces.classical_scaling import (
-    centred_gram,
-    has_columns,
-    most_tested,
-    scaled_components,
-)
-from wellsep.spaces.dip import METHODS, DipResult, dip_test
-from wellsep.spaces.holm_correction import holm
+from wellsep.spaces.dip import METHODS, DipResult, dip_test, holm
 from wellsep.spaces.projections import (
     Components,
     PairDistances,
+    centred_gram,
     given_pairs,
+    has_columns,
+    most_tested,
     pairwise_distances,
     principal_components,
+    scaled_components,
 )
 
 PROJECTIONS = ("pca", "pca-scaled", "components", "distances")

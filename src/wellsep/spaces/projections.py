@@ -1,17 +1,68 @@
-"""A space reduced to few dimensions: principal components or distances, in float64 and blocks."""
+"""A space reduced to few dimensions: principal components, classical scaling, distances.
+
+Work is done in float64 and in blocks. Objects that have distances, or too many columns to fill in,
+get their axes by classical scaling: the centred Gram matrix of some objects has the eigenvalues of
+their covariance, and its vectors are their scores. It follows from squared distances (−½JD²J) and
+from sparse rows alike, so no table of n × d numbers is made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from scipy.spatial.distance import pdist
 
-from wellsep.spaces.eigen import leading_eigenpairs
+from wellsep.distances.base import PairSpace
 
 BLOCK = 1 << 22  # values converted to float64 at a time
 RANK = 1e-12  # components with a smaller share of the first one's variance are rounding
+
+
+DENSE_UP_TO = 500  # rows; beyond, a full reduction costs more than some hundred products
+
+
+def leading_eigenpairs(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest eigenvalues, descending, and their vectors (size, k), to full precision."""
+    size = len(A)
+    k = min(k, size)
+    if size > DENSE_UP_TO:
+        try:
+            return _one_by_one(A, k)
+        except ArpackNoConvergence:  # eigenvalues too close for it, yet not equal
+            pass
+    values, vectors = eigh(A, subset_by_index=(size - k, size - 1))
+    if len(values) < k:  # all equal up to rounding: LAPACK's search by index finds none
+        values, vectors = eigh(A)
+    return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
+
+
+def _one_by_one(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Lanczos, each pair found after the ones before are taken out of the matrix.
+
+    Asked for two pairs at once, Lanczos may miss the second copy of a repeated eigenvalue, and a
+    component that has no direction would look well defined.
+    """
+    size = len(A)
+    values, vectors = np.zeros(k), np.zeros((size, k))
+    rng = np.random.default_rng(0)  # starting points only; the answers do not depend on them
+
+    def product(x: np.ndarray) -> np.ndarray:
+        x = x.ravel()
+        left: np.ndarray = A @ x - vectors @ (values * (vectors.T @ x))
+        return left
+
+    operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
+    for i in range(k):
+        value, vector = eigsh(
+            operator, k=1, which="LA", v0=rng.normal(size=size), ncv=40, maxiter=300
+        )
+        values[i], vectors[:, i] = value[0], vector[:, 0]
+    return values, vectors
 
 
 class Components(NamedTuple):
@@ -130,3 +181,82 @@ def given_pairs(gram: np.ndarray) -> PairDistances:
     i, j = np.triu_indices(len(gram), 1)
     values = np.sqrt(np.maximum(own[i] + own[j] - 2 * gram[i, j], 0.0))
     return PairDistances(values, len(gram), False, np.array([not values.any()]))
+
+
+MOST_OBJECTS = 500  # whose axes are tested, of a space of distances
+MOST_SPARSE = 2000  # the same of sparse rows
+
+
+def has_columns(X: Any) -> bool:
+    """Whether a space is a dense table of coordinates."""
+    return not isinstance(X, PairSpace) and not sp.issparse(X)
+
+
+def most_tested(X: Any) -> int:
+    """Objects whose axes are tested at most."""
+    return MOST_OBJECTS if isinstance(X, PairSpace) else MOST_SPARSE
+
+
+def take_objects(X: Any, objects: np.ndarray) -> Any:
+    """The space of some objects: rows, and columns too of distances."""
+    return X.take(objects) if isinstance(X, PairSpace) else X[objects]
+
+
+def centred_gram(X: Any, objects: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
+    """(m, m) inner products of some objects about their mean, in float64.
+
+    With ``rng``, distances that are whole numbers get noise of one step before: their ties would
+    look like modes.
+
+    >>> from wellsep.distances.matrix import Distances
+    >>> centred_gram(Distances([1.0, 3, 2]), np.arange(3)).round(2).diagonal().tolist()
+    [1.78, 0.11, 2.78]
+    """
+    if isinstance(X, PairSpace):
+        D = X.block(objects, objects).astype(np.float64)
+        if rng is not None and (np.rint(D) == D).all() and D.any():
+            D = _with_noise(D, rng)
+        gram = -0.5 * D**2
+    else:
+        rows = X[objects].astype(np.float64)
+        gram = (rows @ rows.T).toarray()
+    mean = gram.mean(axis=0)
+    centred: np.ndarray = gram - mean - mean[:, None] + mean.mean()
+    return centred
+
+
+def _with_noise(D: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Uniform noise of one step on every pair."""
+    steps = np.diff(np.unique(D))
+    step = float(steps.min()) if len(steps) else 1.0
+    noise = np.triu(rng.uniform(-0.5, 0.5, D.shape), 1) * step
+    found: np.ndarray = np.maximum(D + noise + noise.T, 0.0)
+    return found
+
+
+def scaled_components(gram: np.ndarray, k: int) -> Components:
+    """The first axes of objects with this Gram matrix, as `principal_components` gives them."""
+    top = float(np.abs(gram).max(initial=0))
+    constant = np.array([top == 0])
+    if top == 0:
+        return Components(np.zeros((len(gram), 1)), np.array([np.nan]), False, constant)
+    values, vectors = leading_eigenpairs(gram / top, k + 1)
+    values = np.maximum(values, 0.0)
+    used = max(1, min(k, int(np.count_nonzero(values > RANK * values[0]))))
+    vectors = vectors[:, :used]
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(used)])
+    following = np.append(values[1:], 0.0)[:used]
+    scores = vectors * signs * np.sqrt(values[:used] * top)
+    with np.errstate(invalid="ignore"):
+        gaps = (values[:used] - following) / values[:used]
+    return Components(scores, gaps, False, constant)
+
+
+def coordinates(X: Any, objects: np.ndarray) -> np.ndarray:
+    """(m, p) all axes of some objects with positive eigenvalues: Euclidean distances are kept."""
+    values, vectors = np.linalg.eigh(centred_gram(X, objects))
+    kept = values > RANK * max(float(values[-1]), 0.0)
+    if not kept.any():
+        return np.zeros((len(objects), 1))
+    found: np.ndarray = vectors[:, kept] * np.sqrt(values[kept])
+    return found

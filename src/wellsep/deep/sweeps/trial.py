@@ -26,9 +26,8 @@ from sklearn.base import clone
 from wellsep._files.arrays import digest, to_json
 from wellsep._files.replace import locked, try_lock
 from wellsep.cluster.worker_processes import ending_with_parent
-from wellsep.runs.folder import read_run_folder
+from wellsep.runs.folder import read_run_folder, set_aside
 from wellsep.runs.folder_names import safe_name
-from wellsep.runs.folder_places import set_aside
 
 _PAUSE = 0.5  # seconds between looks at a trial that another process trains
 _IDLE = 5.0  # seconds after which a process without a trial ends

@@ -3,29 +3,172 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.stats import rankdata
 
-from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count, check_data, to_numpy
+from wellsep._checks.arrays import (
+    UndefinedIndex,
+    check_choice,
+    check_count,
+    check_data,
+    is_frame,
+    open_frame,
+    to_numpy,
+)
 from wellsep._checks.labels import as_vector, in_order_of
+from wellsep._checks.values import check_names
 from wellsep._files.records import freeze
-from wellsep._text.sentences import count, shown
+from wellsep._text.sentences import count, listing, shown
+from wellsep.compute.data.mixed_columns import read_columns as read_mixed
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
+from wellsep.compute.data.rows import one_hot
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics.distance_sums import own_sums
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.clusters.description import ClusterDescription
-from wellsep.evaluate.clusters.features import Columns, compare, read_columns
-from wellsep.evaluate.clusters.objects import object_details
+from wellsep.evaluate.clusters.objects import PartitionDetails, object_details
 from wellsep.evaluate.clusters.rules import MOST_OBJECTS, Rule, find_rule, in_words
-from wellsep.indices import cfq_clusters, dbcv_clusters
+from wellsep.indices import cfq_clusters, dbcv_clusters, local_connectivity
 from wellsep.indices.centroid import BORDERLINE
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
-from wellsep.spaces.classical_scaling import has_columns
+from wellsep.spaces.drawing_planes import drawn_objects
+from wellsep.spaces.projections import has_columns, take_objects
+
+MOST_CATEGORIES = 20  # of a column of texts that becomes one column of shares for each
+BLOCK = 1 << 22  # numbers whose ranks are found at a time
+
+
+class Columns(NamedTuple):
+    """Features ready to be compared."""
+
+    values: np.ndarray  # (n, F) float64; 0 and 1 where a feature is a share
+    names: tuple[str, ...]
+    shares: np.ndarray  # (F,) bool
+    notes: tuple[str, ...]
+
+
+class Differences(NamedTuple):
+    """Each cluster against all other counted objects."""
+
+    inside: np.ndarray  # (K, F) mean, or share
+    outside: np.ndarray  # (K, F); NaN where there is no other object
+    difference: np.ndarray  # (K, F) over the pooled standard deviation; of shares as they are
+    auc: np.ndarray  # (K, F) share of pairs in which the inside value is larger, ties half
+
+
+def read_columns(table: Any, names: Any, n: int, what: str) -> Columns:
+    """The columns of a frame or array; constant ones are left out and counted."""
+    notes: list[str] = []
+    if is_frame(table) or isinstance(table, MixedTable):
+        values, called, shares = _of_frame(table, what, notes)
+    else:
+        values = to_numpy(check_data(table, name=what)).astype(np.float64, copy=False)
+        called = [f"feature {number}" for number in range(values.shape[1])]
+        shares = [False] * len(called)
+    if len(values) != n:
+        raise ValueError(f"{what} must have one row per object ({n}), got {len(values)}.")
+    if names is not None:
+        given = check_names("feature_names", names)
+        if len(given) != len(called):
+            raise ValueError(
+                f"feature_names must have one name per column ({len(called)}), got {len(given)}."
+            )
+        called = given
+    constant = (values == values[:1]).all(axis=0) if n else np.zeros(len(called), dtype=bool)
+    if constant.any():
+        left_out = [name for name, same in zip(called, constant, strict=True) if same]
+        are = "is" if len(left_out) == 1 else "are"
+        notes.append(
+            f"{count(len(left_out), 'feature')} {are} constant and left out: {listing(left_out)}."
+        )
+    kept = np.flatnonzero(~constant)
+    return Columns(
+        values[:, kept],
+        tuple(called[at] for at in kept),
+        np.asarray(shares, dtype=bool)[kept],
+        tuple(notes),
+    )
+
+
+def _of_frame(table: Any, what: str, notes: list[str]) -> tuple[np.ndarray, list[str], list[bool]]:
+    """Columns, their names, and which are shares; cells that are missing are filled and counted."""
+    columns, names, shares, left_out, gaps = [], [], [], [], []
+    if isinstance(table, MixedTable):
+        found = table.values()
+    else:
+        frame = open_frame(table, what)
+        left_out = [c for c, dtype in frame.schema.items() if dtype.is_temporal()]
+        found = read_mixed(frame.drop(left_out).to_native())
+    for name, values in found.items():
+        if isinstance(values, np.ndarray):
+            known = ~np.isnan(values)
+            gaps += [name] * (not known.all())
+            fill = values[known].mean() if known.any() else 0.0
+            columns.append(np.where(known, values, fill))
+            names.append(name)
+            shares.append(False)
+            continue
+        gaps += [name] * any(value is None for value in values)
+        words = sorted({str(value) for value in values if value is not None})
+        if set(words) <= {"False", "True"}:
+            words = ["True"]
+        if len(words) > MOST_CATEGORIES:
+            left_out.append(name)
+            continue
+        texts = np.array([str(value) for value in values])
+        columns += [(texts == word).astype(np.float64) for word in words]
+        names += [name if word == "True" else f"{name} = {word}" for word in words]
+        shares += [True] * len(words)
+    if gaps:
+        notes.append(
+            f"Cells are missing in {listing(gaps)}: numbers count there as the mean of their "
+            "column, categories as none."
+        )
+    if left_out:
+        notes.append(
+            f"Left out, neither numbers nor up to {MOST_CATEGORIES} categories: "
+            f"{listing(left_out)}."
+        )
+    if not columns:
+        raise ValueError(f"{what} must have columns of numbers or categories, got none.")
+    return np.column_stack(columns), names, shares
+
+
+def compare(columns: Columns, codes: np.ndarray, k: int, *, pairs: bool = True) -> Differences:
+    """Effect sizes of all clusters and features; objects with a negative code do not count.
+
+    Without ``pairs`` there is no `auc`, which takes most of the time.
+    """
+    counted = codes >= 0
+    values, codes = columns.values[counted], codes[counted]
+    n, f = values.shape
+    size = np.bincount(codes, minlength=k).astype(np.float64)
+    members = one_hot(codes[None], np.array([k]), None).T  # (K, n)
+    shift = values.mean(axis=0)
+    about = values - shift
+    sums, squares = members @ about, members @ about**2
+    rest, others = n - size, about.sum(axis=0) - sums
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside, outside = sums / size[:, None], others / rest[:, None]
+        scatter = squares - size[:, None] * inside**2
+        scatter += (about**2).sum(axis=0) - squares - rest[:, None] * outside**2
+        spread = np.sqrt(np.maximum(scatter, 0) / (n - 2)) if n > 2 else np.full((k, f), np.nan)
+        difference = (inside - outside) / np.where(columns.shares, 1.0, spread)
+    auc = np.full((k, f), np.nan)
+    both = size * rest
+    step = max(1, BLOCK // max(n, 1))
+    for part in (slice(at, at + step) for at in range(0, f if pairs else 0, step)):
+        ranks = members @ rankdata(values[:, part], axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            auc[:, part] = (ranks - (size * (size + 1) / 2)[:, None]) / both[:, None]
+    return Differences(inside + shift, outside + shift, difference, auc)
+
 
 MOST_FOR_DBCV = 20_000  # objects
 MOST_NEGATIVE = 0.2  # share of negative silhouette widths from which X may be the wrong columns
@@ -307,3 +450,165 @@ def found_again(record: Any, partition: Partitions, clusters: tuple[str, ...]) -
         "dissolved": freeze(record.dissolved),
         "n_draws": freeze(np.broadcast_to(record.n_draws, k)),
     }
+
+
+MOST_DESCRIBED = 5  # distinct partitions
+MOST_SAMPLED = 600  # that one is described by; the pairs of these take most of the time
+LEAST_OBJECTS = 5  # of each cluster, where it has so many
+MOST_FEATURES = 200  # that are kept: those that differ most
+
+
+def describe_best(
+    spaces: Any,
+    partitions: Partitions,
+    chosen: Sequence[tuple[str, str]],
+    *,
+    X: Any = None,
+    feature_names: Any = None,
+    ids: Any = None,
+    details: PartitionDetails | None = None,
+    stability: Any = None,
+) -> dict[str, ClusterDescription]:
+    """Describe some partitions, each in its own space, without rules and without DBCV.
+
+    The features are the columns of ``X``, the data that the runs were made from, else those of the
+    space. Of many objects a sample is described; sizes are those of all objects. Where ``details``
+    are of one of the partitions, its silhouette widths are taken from them.
+
+    ``chosen`` are pairs of partition and space; partitions without any cluster are left out.
+    ``feature_names`` are those of the columns of X, ``stability`` is that of the one partition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spaces = {"flat": np.array([[0.0, 7], [1, 8], [5, 8], [6, 7]])}
+    >>> partitions = Partitions.from_labels({"good": [0, 0, 1, 1]})
+    >>> describe_best(spaces, partitions, [("good", "flat")])["good"].features
+    ('column 0', 'column 1')
+    """
+    names = np.arange(partitions.n_objects) if ids is None else np.asarray(ids)
+    found = {}
+    for name, space in chosen[:MOST_DESCRIBED]:
+        partition = partitions[partitions.names.index(name)]
+        if len(partition.classes[0]) == 0:
+            continue
+        objects = described_objects(partition.codes[0])
+        described = _describe(spaces[space], partition, objects, X, feature_names, names)
+        if stability is not None:
+            again: dict[str, Any] = found_again(stability, partition, described.clusters)
+            described = replace(described, **again)
+        known = "sizes"
+        if details is not None and (details.partition, details.space) == (name, space):
+            whole = _with_widths(described, details)
+            known = known if whole is described else "sizes and widths"
+            described = whole
+        if len(objects) < partition.n_objects:
+            drawn = f"{len(objects):,} of {count(partition.n_objects, 'object')}"
+            note = f"All but the {known} comes from {drawn}, drawn at random."
+            described = replace(described, notes=(*described.notes, note))
+        found[name] = described
+    return found
+
+
+def _disagreements(rows: Any, partition: Partitions) -> np.ndarray | None:
+    """(K,) the highest local connectivity disagreement of each cluster; None where undefined."""
+    if sp.issparse(rows):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of small clusters: sizes are shown
+            return freeze(local_connectivity(rows, partition).clusters)
+    except UndefinedIndex:
+        return None
+
+
+def _describe(
+    space: Any,
+    partition: Partitions,
+    objects: np.ndarray,
+    X: Any,
+    feature_names: Any,
+    ids: np.ndarray,
+) -> ClusterDescription:
+    """What some objects tell; sizes are those of all."""
+    codes, n = partition.codes[0], partition.n_objects
+    rows = take_objects(space, objects)
+    if has_columns(space):
+        rows = np.asarray(rows, dtype=np.float64)
+    part = partition.take(objects)
+    columns = _strongest(_columns(space, rows, X, feature_names, objects), part)
+    found = describe_partition(rows, part, columns, ids=ids, thorough=False)
+    found = replace(found, lcd=_disagreements(rows, part))
+    notes = found.notes[len(columns.notes) :]  # constant columns are no news here
+    if len(objects) == n:
+        return replace(found, notes=notes)
+    full = np.append(objects, -1)  # the last: none
+    return replace(
+        found,
+        n_objects=n,
+        sizes=freeze(np.bincount(codes[codes >= 0], minlength=len(found.clusters))),
+        medoid=freeze(full[found.medoid]),
+        typical=freeze(full[found.typical]),
+        doubtful=freeze(full[found.doubtful]),
+        notes=notes,
+    )
+
+
+def described_objects(codes: np.ndarray) -> np.ndarray:
+    """Positions of some objects in order: a sample, and a few more of each small cluster.
+
+    Examples
+    --------
+    >>> codes = np.repeat([0, 1], [5000, 3])
+    >>> len(described_objects(codes)), described_objects(codes)[-3:].tolist()
+    (603, [5000, 5001, 5002])
+    """
+    drawn = drawn_objects(len(codes), MOST_SAMPLED)
+    if len(drawn) == len(codes):
+        return drawn
+    here = np.bincount(codes[drawn][codes[drawn] >= 0], minlength=codes.max() + 1)
+    scarce = np.flatnonzero(here < LEAST_OBJECTS)
+    more = [np.flatnonzero(codes == code)[:LEAST_OBJECTS] for code in scarce]
+    return np.unique(np.concatenate([drawn, *more]))
+
+
+def _columns(space: Any, rows: Any, X: Any, feature_names: Any, objects: np.ndarray) -> Columns:
+    """The features of some objects: of the input, else of the space; none of distances."""
+    if isinstance(X, PairSpace) or not (is_frame(X) or sp.issparse(X) or np.ndim(X) == 2):
+        if not has_columns(space):
+            return Columns(np.empty((len(objects), 0)), (), np.empty(0, dtype=bool), ())
+        names = [f"column {i}" for i in range(rows.shape[1])]
+        return read_columns(rows, names, len(objects), "space")
+    if is_frame(X):
+        table = open_frame(X)[objects.tolist()].to_native()
+    elif sp.issparse(X):
+        table = X.tocsr()[objects].toarray()
+    else:
+        table = np.asarray(X[objects] if hasattr(X, "shape") else np.asarray(X)[objects])
+    return read_columns(table, feature_names, len(objects), "X")
+
+
+def _strongest(columns: Columns, partition: Partitions) -> Columns:
+    """The features that differ most between the clusters, in their order."""
+    if len(columns.names) <= MOST_FEATURES:
+        return columns
+    codes, k = partition.codes[0], len(partition.classes[0])
+    size = np.nan_to_num(np.abs(compare(columns, codes, k, pairs=False).difference)).max(axis=0)
+    kept = np.sort(np.argsort(-size, kind="stable")[:MOST_FEATURES])
+    return columns._replace(
+        values=columns.values[:, kept],
+        names=tuple(columns.names[at] for at in kept),
+        shares=columns.shares[kept],
+    )
+
+
+def _with_widths(found: ClusterDescription, details: PartitionDetails) -> ClusterDescription:
+    """The same with the widths of all objects, where they are defined."""
+    own = [details.widths[details.codes == code] for code in range(len(details.clusters))]
+    if details.clusters != found.clusters or any(np.isnan(widths).any() for widths in own):
+        return found
+    return replace(
+        found,
+        silhouette=freeze([widths.mean() for widths in own]),
+        negative=freeze([(widths < 0).mean() for widths in own]),
+    )

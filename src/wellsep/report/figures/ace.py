@@ -11,7 +11,7 @@ from wellsep.evaluate import AceResult, Scores
 from wellsep.report.figures.records import Dips, Graph, HeatMap, Step, Steps
 from wellsep.report.pack import pack, pack_bits, to_payload, upper
 from wellsep.runs.folder_names import best_first
-from wellsep.spaces.classical_scaling import scaled_components
+from wellsep.spaces.projections import scaled_components
 
 MANY_SPACES = 300  # beyond, correlations have two digits and p-values are left out
 MOST_SPACES = 400  # of the heat map and the graph: more cannot be told apart on a screen

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import column_names, is_frame, to_numpy
-from wellsep.evaluate.clusters.describing_best import describe_best
+from wellsep.evaluate.clusters.describing import describe_best
 from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
@@ -30,12 +30,7 @@ from wellsep.report.sections.objects import objects_figure, objects_section
 from wellsep.report.sections.scatter import draw_one_space, labels_of, map_section
 from wellsep.report.sections.tables import truth_section
 from wellsep.report.source import DATA, given_data
-from wellsep.spaces.classical_scaling import take_objects
-
-
-def is_chosen_k(result: Any) -> bool:
-    """Whether a result is one of choosing K (a record this room does not import)."""
-    return all(hasattr(result, name) for name in ("curves", "votes", "answer", "labels_for", "k"))
+from wellsep.spaces.projections import take_objects
 
 
 def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str) -> Page:

@@ -31,8 +31,8 @@ from wellsep.report.sections.scatter import (
 from wellsep.report.sections.tables import judge_picks, ranking_table, truth_section
 from wellsep.report.source import Evidence, collect_evidence
 from wellsep.runs.folder_names import best_first
-from wellsep.spaces.classical_scaling import has_columns
 from wellsep.spaces.drawing_planes import place_others, plane
+from wellsep.spaces.projections import has_columns
 
 MOST_WHOLE = 100_000  # objects that are all drawn
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep._checks.arrays import is_frame
 from wellsep._text.sentences import printable
-from wellsep.evaluate.clusters.describing_best import describe_best
+from wellsep.evaluate.clusters.describing import describe_best
 from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions
@@ -29,11 +29,6 @@ from wellsep.report.source import DATA, given_data
 
 WHOLE = "the clustering"
 MOST_DOTS = 6000  # draws times clusters
-
-
-def is_stability(result: Any) -> bool:
-    """Whether a result is one of stability (a record this room does not import)."""
-    return all(hasattr(result, name) for name in ("jaccard", "dissolved", "recovered", "n_found"))
 
 
 def build_stability_page(
