@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import wellsep as ws
 from wellsep._text.sentences import count
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, check_file, write_columns
@@ -85,8 +86,6 @@ def choose_k(
     """
     from sklearn.exceptions import FitFailedWarning
 
-    from wellsep.cluster.k_choice.choose import choose_k as choose
-
     outputs = Outputs(as_json, save, output, report, labels=True, context=context)
     outputs.check(data)
     if output is not None and subsample is not None:
@@ -100,7 +99,7 @@ def choose_k(
     with warnings.catch_warnings(), progress_bar() as told:
         # The numbers of clusters that could not be fitted are named in the output.
         warnings.simplefilter("ignore", FitFailedWarning)
-        chosen = choose(
+        chosen = ws.choose_k(
             X,
             None if k is None else parse_range(k),
             estimator=None if method == options.METHODS[0] else estimator(method, None),
@@ -274,16 +273,13 @@ def estimator(
     from sklearn.mixture import GaussianMixture
 
     from wellsep._checks.arrays import check_choice, check_count
-    from wellsep.cluster.cf_means.estimator import CFMeans
-    from wellsep.cluster.kmeans import KMeans
-    from wellsep.cluster.outlier_weights import LOFKMeans, RobustKMeans
 
     check_choice("method", method, options.METHODS)
     model = {
-        "k-means": KMeans(n_init=10),
-        "cf-means": CFMeans(),
-        "lof-k-means": LOFKMeans(n_neighbors=5),
-        "robust-k-means": RobustKMeans(),
+        "k-means": ws.KMeans(n_init=10),
+        "cf-means": ws.CFMeans(),
+        "lof-k-means": ws.LOFKMeans(n_neighbors=5),
+        "robust-k-means": ws.RobustKMeans(),
         "ward": AgglomerativeClustering(),
         "gaussian-mixture": GaussianMixture(),
     }[method]

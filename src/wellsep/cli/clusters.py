@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import wellsep as ws
 from wellsep.cli import options
 from wellsep.cli.clustering import estimator
 from wellsep.cli.deliver import Outputs
@@ -74,7 +75,6 @@ def describe(
       wellsep describe cells.csv cells.csv --ids barcode --columns 'pc*' --labels leiden
       wellsep describe data.h5ad --labels leiden_1.0 --space X_pca -o clusters.csv
     """
-    import wellsep as ws
     from wellsep.cluster.resampling.result import Stability
 
     outputs = Outputs(as_json, save, output)
@@ -194,8 +194,6 @@ def stability(
       wellsep stability data.csv -k 3 --report page.html
       wellsep stability data.h5ad --space X_pca --labels leiden_1.0
     """
-    import wellsep as ws
-
     outputs = Outputs(as_json, save, output, report, context=context)
     outputs.check(data, labels)
     given = labels is not None or partitions is not None
@@ -286,8 +284,6 @@ def resolutions(
       wellsep resolutions data.h5ad --labels 'leiden_*' -o links.csv
       wellsep resolutions chosen/ --json
     """
-    import wellsep as ws
-
     outputs = Outputs(as_json, save, output)
     outputs.check(source)
     tree = ws.resolution_tree(_clusterings(source, labels), None if is_anndata(source) else labels)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import wellsep as ws
 from wellsep.cli.printing import print_error, print_json
 
 TABLES = (".csv", ".tsv", ".parquet")
@@ -63,8 +64,6 @@ class Outputs:
         if self.output is not None:
             write_columns(self.output, result.columns() if table is None else table)
         if self.report is not None:
-            import wellsep as ws
-
             ws.render_report(result, self.report, command=command_of(self.context), **page)
             wrote(self.report)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+import wellsep as ws
 from wellsep.cli import options
 from wellsep.cli.deliver import check_folder
 from wellsep.cli.printing import print_columns, print_json, print_line, progress_bar
@@ -32,8 +33,6 @@ def demo(
       wellsep demo /tmp/demo
     """
     import numpy as np
-
-    import wellsep as ws
 
     digits = ws.load_dataset("digits", flatten=True)
     check_folder("folder", folder)
@@ -108,8 +107,6 @@ def make_runs(X: Any, folder: Path) -> Any:
     """
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
-
-    import wellsep as ws
 
     done, total = 0, 7 * len(CLUSTERS)
     with progress_bar() as told, threadpool_limits(limits=1):

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+import wellsep as ws
 from wellsep._text.sentences import count, need_pandas
 from wellsep.cli import options
 from wellsep.cli.clustering import ONE_CLUSTER
@@ -91,8 +92,6 @@ def explore(
       wellsep explore data.h5ad --budget 120 --jobs 2
       wellsep explore embeddings/ --method k-means --method ward -k 2:20
     """
-    import wellsep as ws
-
     outputs = Outputs(as_json, save, output, report, labels=True, context=context)
     outputs.check(data)
     folder = default_cache() if cache is None else None if cache == "none" else Path(cache)
@@ -130,11 +129,10 @@ def _print_found(found: Any) -> None:
 
 def _read(path: Path, choice: Any) -> tuple[Any, Any]:
     """The data as `explore` takes them, and the names of the objects; words and gaps may be."""
-    from wellsep.runs import load_runs
     from wellsep.tables.reading import is_table, read_table
 
     if path.is_dir() and not is_anndata(path):
-        runs = load_runs(path)
+        runs = ws.load_runs(path)
         return runs, runs.ids
     if is_anndata(path):
         return path, None

@@ -22,6 +22,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo
 
+from wellsep import __version__
 from wellsep.cli.printing import print_error
 
 COMMANDS = {  # by job, then what reads or shows
@@ -220,8 +221,6 @@ def _sentence(error: Exception, command: str | None, arguments: Sequence[str]) -
 
 def _show_version(asked: bool) -> None:
     if asked:
-        from wellsep import __version__
-
         sys.stdout.write(f"wellsep {__version__}\n")
         raise typer.Exit()
 

@@ -10,6 +10,15 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from wellsep._text import sentences
+from wellsep._text.sentences import printable, printable_lines, shortened
+
 MOST_ROWS = 40
 ALL_ROWS = "--all prints every row."
 
@@ -37,9 +46,6 @@ def print_table(
     caption: str | None = None,
 ) -> None:
     """Print rows under column names; columns of numbers are set to the right."""
-    from rich import box
-    from rich.table import Table
-
     heads = [None if text is None else cell(text) for text in (title, caption)]
     table = Table(title=heads[0], caption=heads[1], box=box.SIMPLE_HEAD, title_justify="left")
     table.caption_justify = "left"
@@ -127,8 +133,6 @@ def told_apart(values: Sequence[Any], room: int) -> list[Any]:
     >>> told_apart(["a long name, seed=1, and more", "a long name, seed=2, and more"], 12)
     ['…1, and more', '…2, and more']
     """
-    from wellsep._text.sentences import printable, shortened
-
     texts = [printable(value) if isinstance(value, str) else value for value in values]
     names = list(dict.fromkeys(text for text in texts if isinstance(text, str)))
     short = {name: shortened(name, room) for name in names}
@@ -161,8 +165,6 @@ def print_in_parts(table: Mapping[str, Sequence[Any]]) -> None:
 
 def print_line(text: str = "") -> None:
     """Print one line as it is; [brackets] are no markup."""
-    from wellsep._text.sentences import printable_lines
-
     console().print(
         printable_lines(text), markup=False, highlight=False, soft_wrap=not sys.stdout.isatty()
     )
@@ -170,8 +172,6 @@ def print_line(text: str = "") -> None:
 
 def print_error(text: str) -> None:
     """Print one line on stderr, wrapped between words in a terminal; no cursor is moved."""
-    from wellsep._text.sentences import printable
-
     line = printable(" ".join(text.split()))
     if sys.stderr.isatty():
         width = max(20, console(stderr=True).width)
@@ -181,17 +181,11 @@ def print_error(text: str) -> None:
 
 def cell(value: Any) -> str:
     """Format a value for rich: five digits, a dash for none, no markup, no moves of the cursor."""
-    from rich.markup import escape
-
-    from wellsep._text.sentences import cell, printable
-
-    return escape(printable(cell(value, 5)))
+    return escape(printable(sentences.cell(value, 5)))
 
 
 def console(*, stderr: bool = False) -> Any:
     """Make a console for the present sys.stdout or sys.stderr, so that tests can capture it."""
-    from rich.console import Console
-
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDTH_OF_A_PIPE
     return Console(file=stream, width=width)
@@ -212,9 +206,6 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
     if not sys.stderr.isatty():
         yield lambda done, total, what: None
         return
-    from rich.markup import escape
-    from rich.progress import Progress
-
     with Progress(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, visible=False)
         reached = 0

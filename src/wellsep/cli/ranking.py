@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import wellsep as ws
 from wellsep._text.sentences import cell, printable
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, check_file, wrote
@@ -211,7 +212,6 @@ def rank(
 
     Words in the table: a partition is a clustering, a space an embedding; wellsep explain --words
     """
-    import wellsep as ws
     from wellsep._files.maps import maps_held
     from wellsep.adapters import load_any
 

@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wellsep._text.sentences import count, quoted
 from wellsep.cli.printing import print_error
 
 if TYPE_CHECKING:
@@ -189,8 +190,6 @@ def read_data_and_labels(
 
 def the_only_one(partitions: Mapping[str, Any], data: Path) -> Any:
     """The labels of the only clustering; an error where there are more, or none."""
-    from wellsep._text.sentences import quoted
-
     if not partitions:
         raise ValueError(
             f"labels must be a file for data without columns of labels, got {data.name} alone; "
@@ -343,6 +342,4 @@ def _notes(table: Table) -> list[str]:
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:
-    from wellsep._text.sentences import count
-
     return count(number, one, many)

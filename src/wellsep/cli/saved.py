@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+import wellsep as ws
 from wellsep._text.glossary import WORDS
 from wellsep.cli import options
 from wellsep.cli.deliver import (
@@ -76,7 +77,6 @@ def report(
       wellsep stability data.csv -k 3 --save stable/
       wellsep report stable/ --runs data.csv
     """
-    import wellsep as ws
     from wellsep.cluster.k_choice.result import ChosenK
     from wellsep.cluster.resampling.result import Stability
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import wellsep as ws
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs
 from wellsep.cli.options import parse_index
@@ -57,7 +58,6 @@ def indices(
       wellsep indices silhouette
       wellsep indices --json
     """
-    import wellsep as ws
     from wellsep.indices.index_names import parse_indices
 
     if name is not None:
@@ -176,8 +176,6 @@ def score(
       wellsep score cells.csv cells.csv --ids barcode --columns 'pc*' --labels 'leiden*'
       wellsep score data.h5ad --labels 'leiden_*' --space X_pca
     """
-    import wellsep as ws
-
     files = labels or []
     outputs = Outputs(as_json, output=output)
     outputs.check(data, *files)

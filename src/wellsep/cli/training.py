@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+import wellsep as ws
 from wellsep.cli import options
 from wellsep.cli.deliver import check_folder
 from wellsep.cli.options import literal, parse_settings, split_setting
@@ -225,12 +226,11 @@ def _read(
     reader: TableReader, data: str, ids: str | None, no_header: bool, columns: str | None
 ) -> tuple[Any, Any]:
     """The objects of a file or of a named set, and their ids."""
-    from wellsep.datasets import list_datasets, load_dataset
     from wellsep.tables.reading import is_table
 
     path = Path(data)
-    if not path.exists() and (not path.suffix or data in list_datasets()):
-        found = load_dataset(data)
+    if not path.exists() and (not path.suffix or data in ws.list_datasets()):
+        found = ws.load_dataset(data)
         reader.said.append(f"{found.name}: {len(found.X):,} objects, from {found.source}.")
         return found.X, None
     if not is_table(path):

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import typer
+
 PHRASES = {
     "one of list_datasets()": "a file or a named data set",
     "wellsep.adapters reads AnnData, MLflow and Optuna": "AnnData, MLflow and Optuna are read too",
@@ -45,8 +47,6 @@ class Flag(NamedTuple):
 
 def flags_of(command: str | None) -> dict[str, Flag]:
     """Argument → flag, for a command of the app; none for what is no command."""
-    import typer
-
     from wellsep.cli.main import COMMANDS, build_app
 
     if command not in COMMANDS:
