@@ -55,6 +55,7 @@ def test_a_saved_choice_of_k_becomes_a_page(folder, tmp_path):
         (["nowhere"], "RESULT must be a folder that was saved"),
         (["result", "--truth", "truth.npy"], "truth must come with runs"),
         (["result", "--layout", "mds"], "layout must be one of"),
+        (["result", "--space", "X_pca"], "--space must be left out for a result without a data"),
         (["."], "must hold a saved record"),
     ],
 )

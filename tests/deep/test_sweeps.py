@@ -17,11 +17,12 @@ from sklearn.datasets import make_blobs
 pytest.importorskip("torch", reason="needs the extra deep")
 
 from wellsep.cli.main import main
-from wellsep.cli.training import parse_grid, read_objects
+from wellsep.cli.training import parse_grid
 from wellsep.deep import DeepKMeans, sweep
 from wellsep.deep.sweeps import trial
 from wellsep.deep.sweeps.trial import JOURNAL, claimed, drop_dead_claims, try_lock
 from wellsep.runs import load_runs
+from wellsep.tables.reading import read_array
 
 X, _ = make_blobs(60, 4, centers=3, random_state=0)
 MODEL = DeepKMeans(
@@ -357,8 +358,8 @@ def test_images_keep_their_shape(tmp_path):
     images = np.zeros((4, 5, 6), dtype=np.uint8)
     np.save(tmp_path / "images.npy", images)
     np.savez(tmp_path / "images.npz", data=images, y=np.zeros(4))
-    assert read_objects(tmp_path / "images.npy").shape == (4, 5, 6)
-    assert read_objects(tmp_path / "images.npz").shape == (4, 5, 6)
+    assert read_array(tmp_path / "images.npy").shape == (4, 5, 6)
+    assert read_array(tmp_path / "images.npz").shape == (4, 5, 6)
     np.savez(tmp_path / "two.npz", a=images, b=images)
     with pytest.raises(ValueError, match="must hold one array or one named X, got a, b"):
-        read_objects(tmp_path / "two.npz")
+        read_array(tmp_path / "two.npz")

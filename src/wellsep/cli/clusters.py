@@ -58,7 +58,7 @@ def describe(
     space: options.Space = None,
     scale: options.Scale = False,
     output: options.Table = None,
-    save: options.Save = None,
+    save: options.Keep = None,
     ids: options.Ids = None,
     no_header: options.NoHeader = False,
     columns: options.Columns = None,
@@ -271,7 +271,7 @@ def resolutions(
         ),
     ] = None,
     output: options.Table = None,
-    save: options.Save = None,
+    save: options.Keep = None,
     as_json: options.Json = False,
 ) -> None:
     """Show which clusters split into which as K grows: the resolution tree.

@@ -185,6 +185,9 @@ Report = Annotated[
 Save = Annotated[
     Path | None, typer.Option(help="Save all results in this folder, for wellsep report.")
 ]
+Keep = Annotated[
+    Path | None, typer.Option(help="Save the result in this folder, for wellsep.load in Python.")
+]
 Table = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="Also write the table to this csv or parquet file."),

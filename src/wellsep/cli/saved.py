@@ -88,6 +88,8 @@ def report(
     if runs and not ranked and len(runs) > 1:
         raise ValueError(f"runs must be one data file for this result, got {len(runs)}.")
     data = None if not runs or ranked else Path(runs[0])
+    if space is not None and data is None:
+        raise ValueError(f"space must be left out for a result without a data file, got {space!r}.")
     files = [path for path in (data, truth_file(truth, runs or ())) if path is not None]
     said = dict(
         zip(files, choices(files, ids=ids, no_header=no_header, columns=columns), strict=True)

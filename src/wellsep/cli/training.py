@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -118,7 +119,7 @@ def train(
     settings = parse_grid(words)
     if trials is None:
         refuse_ranges(words, settings)
-    total = trials if trials is not None else _product(settings)
+    total = trials if trials is not None else math.prod(map(len, settings.values()))
     reader = TableReader()
     X, names = _read(reader, data, ids, no_header, columns)
     with told_when_interrupted(lambda: _what_is_kept(out)), progress_bar() as told:
@@ -136,7 +137,7 @@ def train(
             fixed=for_all,
             retry_failed=retry_failed,
             on_trial=seen.ended,
-            on_start=seen.began,
+            on_start=seen.show,
         )
     reader.tell()
     if as_json:
@@ -167,9 +168,6 @@ class _Counter:
         self.method, self.total, self.told = method, total, told
         self.done = 0
 
-    def began(self, name: str) -> None:
-        self._show(name)
-
     def ended(self, trial: Any) -> None:
         self.done += 1
         if not sys.stderr.isatty():
@@ -178,9 +176,10 @@ class _Counter:
                 f"{self.done} of {self.total} runs: {trial.name} {trial.status} "
                 f"({trial.seconds:.1f} s){why}"
             )
-        self._show()
+        self.show()
 
-    def _show(self, name: str = "") -> None:
+    def show(self, name: str = "") -> None:
+        """Show how many runs are done, and which one has begun."""
         title = f"Training {self.method}: {self.done} of {self.total} runs"
         self.told(self.done, self.total, title + (f", now {name}" if name else ""))
 
@@ -226,7 +225,7 @@ def _read(
     reader: TableReader, data: str, ids: str | None, no_header: bool, columns: str | None
 ) -> tuple[Any, Any]:
     """The objects of a file or of a named set, and their ids."""
-    from wellsep.tables.reading import is_table
+    from wellsep.tables.reading import is_table, read_array
 
     path = Path(data)
     if not path.exists() and (not path.suffix or data in ws.list_datasets()):
@@ -234,23 +233,9 @@ def _read(
         reader.said.append(f"{found.name}: {len(found.X):,} objects, from {found.source}.")
         return found.X, None
     if not is_table(path):
-        return read_objects(path), None
+        return read_array(path), None  # it keeps its shape, as images need
     (choice,) = choices([path], ids=ids, no_header=no_header, columns=columns)
     return reader.data(path, choice)
-
-
-def read_objects(path: Path) -> Any:
-    """Read an npy or npz file; its array keeps its shape, as images need."""
-    from wellsep.tables.reading import read_array
-
-    return read_array(path)
-
-
-def _product(settings: dict[str, Any]) -> int:
-    total = 1
-    for values in settings.values():
-        total *= len(values)
-    return total
 
 
 def _show(result: Any) -> None:

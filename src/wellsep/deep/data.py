@@ -156,31 +156,9 @@ def from_layout(x: np.ndarray, n_dimensions: int) -> np.ndarray:
     return x
 
 
-class _Deterministic:
-    """cuDNN's settings are the process's; while any thread trains they stay deterministic."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.users = 0
-        self.before = (False, False)
-
-    def enter(self) -> None:
-        backend = torch.backends.cudnn
-        with self.lock:
-            if self.users == 0:
-                self.before = backend.deterministic, backend.benchmark
-                backend.deterministic, backend.benchmark = True, False
-            self.users += 1
-
-    def leave(self) -> None:
-        backend = torch.backends.cudnn
-        with self.lock:
-            self.users -= 1
-            if self.users == 0:
-                backend.deterministic, backend.benchmark = self.before
-
-
-_deterministic = _Deterministic()
+# cuDNN's settings are the process's; while any thread trains they stay deterministic.
+_lock = threading.Lock()
+_before: list[tuple[bool, bool]] = []  # settings that each thread which trains has found
 
 
 @contextmanager
@@ -189,7 +167,10 @@ def reproducible(device: torch.device, *, one_thread: bool = False) -> Iterator[
 
     PyTorch cuts products differently for each number of threads; with ``one_thread`` there is one.
     """
-    _deterministic.enter()
+    backend = torch.backends.cudnn
+    with _lock:
+        _before.append((backend.deterministic, backend.benchmark))
+        backend.deterministic, backend.benchmark = True, False
     threads = torch.get_num_threads()
     try:
         if not one_thread:
@@ -200,4 +181,7 @@ def reproducible(device: torch.device, *, one_thread: bool = False) -> Iterator[
             yield
     finally:
         torch.set_num_threads(threads)
-        _deterministic.leave()
+        with _lock:
+            found = _before.pop()  # the last to leave takes what the first has found
+            if not _before:
+                backend.deterministic, backend.benchmark = found

@@ -113,6 +113,12 @@ def _activated(module: nn.Module, last: nn.Module | None = None) -> nn.Module:
     return nn.Sequential(module, nn.LeakyReLU(0.01) if last is None else last)
 
 
+def _latent_end(latent: str, n_latent: int) -> nn.Module:
+    if check_choice("latent", latent, ("batch-norm", "tanh", "linear")) == "batch-norm":
+        return nn.BatchNorm1d(n_latent, affine=False)
+    return nn.Tanh() if latent == "tanh" else nn.Identity()
+
+
 def dense_autoencoder(
     shape: Shape,
     n_latent: int,
@@ -133,11 +139,7 @@ def dense_autoencoder(
     [(3, 6), (3, 5), (3, 2)]
     """
     widths = [math.prod(shape), *hidden, n_latent]
-    last = {
-        "batch-norm": lambda: nn.BatchNorm1d(n_latent, affine=False),
-        "tanh": nn.Tanh,
-        "linear": nn.Identity,
-    }[check_choice("latent", latent, ("batch-norm", "tanh", "linear"))]()
+    last = _latent_end(latent, n_latent)
     encoder: list[nn.Module] = [
         _activated(nn.Linear(a, b), last if i == len(widths) - 2 else None)
         for i, (a, b) in enumerate(pairwise(widths))
@@ -205,9 +207,9 @@ def conv_autoencoder(
         decoder.append(_activated(back, nn.Tanh() if i == 0 else None))
         channels, size = width, after
     flat = channels * math.prod(size)
-    last = {"tanh": nn.Tanh, "linear": nn.Identity}.get(latent)
-    final = nn.BatchNorm1d(n_latent, affine=False) if last is None else last()
-    encoder.append(nn.Sequential(nn.Flatten(), nn.Linear(flat, n_latent), final))
+    encoder.append(
+        nn.Sequential(nn.Flatten(), nn.Linear(flat, n_latent), _latent_end(latent, n_latent))
+    )
     decoder.append(
         nn.Sequential(
             nn.Linear(n_latent, flat), nn.LeakyReLU(0.01), nn.Unflatten(1, (channels, *size))
