@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score as ari
 
 import wellsep as ws
 from wellsep.explorer import candidates, given
-from wellsep.explorer.candidates import first_grid, follow, list_jobs, next_grid
+from wellsep.explorer.candidates import first_grid, follow, list_jobs, most_clusters, next_grid
 from wellsep.explorer.embeddings import embed, embedding_kinds
 
 QUICK = {"methods": ["k-means", "ward"], "k": range(2, 6), "n_draws": 0}
@@ -232,6 +232,12 @@ def test_the_grid_goes_to_the_root_of_n_in_equal_ratios():
     assert next_grid([2, 3, 4], 16) == []
 
 
+def test_n_bounds_the_numbers_of_clusters_that_a_grid_is_extended_to():
+    assert [most_clusters(n) for n in (16, 96, 400, 500, 10_000)] == [4, 18, 40, 50, 1_000]
+    assert next_grid(next_grid(first_grid(500), 500), 500) == [48]
+    assert next_grid([2, 48], 500) == []
+
+
 def test_k_is_extended_where_the_best_is_at_the_end():
     centers = 10 * np.array([[i, j] for i in range(4) for j in range(4)], dtype=float)
     X, _ = make_blobs(96, centers=centers, cluster_std=0.3, random_state=0)
@@ -239,6 +245,8 @@ def test_k_is_extended_where_the_best_is_at_the_end():
     found = ws.explore(X, methods=["ward"], embeddings=[], n_draws=0)
     tried = {run.params.get("n_clusters") for run in found.runs if run.has_labels}
     assert max(tried) > first_grid(96)[-1]
+    extended = f"K was extended to {max(tried)}, since"
+    assert any(extended in note and "96 objects allow K up to 18" in note for note in found.notes)
     asked = ws.explore(X, methods=["ward"], embeddings=[], k=[2, 3, 4], n_draws=0)
     assert {run.params.get("n_clusters") for run in asked.runs if run.has_labels} == {2, 3, 4}
 

@@ -77,8 +77,8 @@ def explore(
         Made besides the data: "pca", "umap" (with umap-learn), "tsne". By default components, and
         UMAP where it is installed, else t-SNE.
     k : iterable of int, optional
-        Numbers of clusters. By default in equal ratios from 2 to √n, and beyond, to n / 4 at most,
-        as long as the best has one of the two largest.
+        Numbers of clusters. By default in equal ratios from 2 to √n. They are extended as long as
+        the best has one of the two largest, to n / 10 or 2√n at most, and ``notes`` says so.
     budget : float, optional
         Seconds after which no more candidates are begun; those that are made are judged.
     n_draws : int
@@ -143,7 +143,12 @@ def explore(
             if not more:
                 break
     one = _one_cluster(given, judgement, seed, n_jobs, progress)
-    notes = (*dict.fromkeys(given.notes), f"Embeddings: {listing(spaces)}.", *making.notes())
+    notes = [*dict.fromkeys(given.notes), f"Embeddings: {listing(spaces)}.", *making.notes()]
+    if not asked and tried != candidates.first_grid(n):
+        notes.append(
+            f"K was extended to {tried[-1]}, since the best K was at the end of the grid; "
+            f"{n:,} objects allow K up to {candidates.most_clusters(n)}."
+        )
     best = judgement.ranking.best
     place = str(runs[best].space)
     of_space = [name for name in given.spaces if name == place or place.startswith(f"{name} ")]
@@ -154,7 +159,7 @@ def explore(
         one_cluster=one,
         origin=(of_space or list(given.spaces))[0],
         objects=given.objects,
-        notes=notes,
+        notes=tuple(notes),
         units=given.units,
         ids=given.ids,
         seconds=time.monotonic() - start,
