@@ -13,6 +13,7 @@ ORDER = (
     "shapes_and_indices.py",
     "deep_sweep.py",
     "forty_deep_runs.py",
+    "settled_digits.py",
     "simulation_study.py",
 )
 

@@ -121,9 +121,10 @@ for rule, mean in mean_ari.items():
 # %%
 # Who won
 # -------
-# Round clusters that do not overlap are easy for all. Moons and rings need an index of density.
+# DBCV and DISCO won, because moons and rings need an index of density. Round clusters that do not
+# overlap are easy for all.
 # Where clusters overlap, most indices prefer an HDBSCAN that leaves the edges out to the truth,
-# although noise is priced. The vote fails where most candidates fail: few methods find rings.
+# although noise lowers its score. The vote fails where most candidates do: few methods find rings.
 ours = mean_ari[FIRST]
 ahead = [rule for rule, mean in mean_ari.items() if mean > ours and "truth" not in rule]
 print(f"{'; '.join(ahead) or 'No simple rule'} did better than our pick.")

