@@ -18,11 +18,13 @@ held_maps: ContextVar[dict[Any, np.ndarray] | None] = ContextVar("held", default
 
 
 @contextlib.contextmanager
-def maps_held() -> Iterator[None]:
-    """Hold tables that are mapped in this block until its end, so that each is opened once."""
-    token = held_maps.set({} if (outer := held_maps.get()) is None else outer)
+def maps_held() -> Iterator[dict[Any, np.ndarray]]:
+    """Hold tables that are mapped in this block until its end, or while what it gives is held."""
+    outer = held_maps.get()
+    held = {} if outer is None else outer
+    token = held_maps.set(held)
     try:
-        yield
+        yield held
     finally:
         held_maps.reset(token)
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import to_numpy
-from wellsep._files.maps import maps_held
 from wellsep._files.records import freeze
 from wellsep.compute.statistics.contingency import count_labels
 from wellsep.evaluate.ace_method.answer import AceResult
@@ -47,7 +46,6 @@ from wellsep.spaces.drawing_planes import drawn_objects, lay_out
 MOST_LAID_OUT = 1000  # objects; t-SNE of them takes a few seconds
 
 
-@maps_held()
 def judge(
     runs: Any,
     indices: Sequence[IndexSpec] | IndexSpec = ("silhouette",),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.values import check_generator, check_names
+from wellsep._files.maps import maps_held
 from wellsep._files.records import freeze
 from wellsep.adapters import load_any
 from wellsep.evaluate.certainty.draws import Draws, draw_plan
@@ -48,6 +49,7 @@ class Problem:
     draws : Draws or None
     options : ScoreOptions
     notes : sentences
+    maps : memory maps of embeddings, held so that each file is opened once
     """
 
     runs: Runs
@@ -57,6 +59,7 @@ class Problem:
     draws: Draws | None
     options: Any
     notes: tuple[str, ...] = ()
+    maps: Any = None
 
     @classmethod
     def open(cls, source: Any, options: ScoreOptions) -> Problem:
@@ -80,7 +83,8 @@ class Problem:
         given, notes = _with_drawn_spaces(runs, options)
         if not isinstance(options, Options):
             return cls(given, given, {}, partitions, None, options, notes)
-        once, copies = spaces_once(given)
+        with maps_held() as maps:
+            once, copies = spaces_once(given)
         draws = None
         if options.n_draws and len(partitions.distinct) > 1:
             index, params = next(iter(options.parsed.values()))
@@ -93,7 +97,7 @@ class Problem:
                 projection=options.projection,
                 test=options.dip,
             )
-        return cls(once, given, copies, partitions, draws, options, notes)
+        return cls(once, given, copies, partitions, draws, options, notes, maps)
 
     @property
     def classes(self) -> Classes:
