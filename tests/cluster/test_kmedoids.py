@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import wellsep as ws
-from wellsep.compute.kmeans.faster_pam import _State, faster_pam
+from wellsep.cluster.faster_pam import _State, faster_pam
 
 CASES = read_json("distances/kmedoids.json")["cases"]
 

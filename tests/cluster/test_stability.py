@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
 from wellsep.cluster.resampling import measure as resampling
-from wellsep.compute.statistics.contingency import best_jaccards
+from wellsep.cluster.resampling.one_draw import best_jaccards
 from wellsep.records import Stability
 
 ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "stability.json").read_text())

@@ -5,9 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wellsep.compute.statistics.contingency import best_jaccards, best_matches
+from wellsep.cluster.resampling.one_draw import best_jaccards
 from wellsep.evaluate.clusters import support as supporting
-from wellsep.evaluate.clusters.support import better_half, cluster_support, object_support
+from wellsep.evaluate.clusters.support import (
+    best_matches,
+    better_half,
+    cluster_support,
+    object_support,
+)
 
 
 def jaccard(first: set, second: set) -> float:
@@ -123,7 +128,7 @@ def test_best_matches_agree_with_best_jaccards_one_by_one(seed):
 def test_small_blocks_of_tables_give_the_same_matches(monkeypatch):
     codes = random_codes(np.random.default_rng(0), 9, 200, 8)
     whole = best_matches(codes[0], codes[1:])
-    monkeypatch.setattr("wellsep.compute.statistics.contingency.CELLS", 300)
+    monkeypatch.setattr("wellsep.evaluate.clusters.support.CELLS", 300)
     parts = best_matches(codes[0], codes[1:])
     assert np.array_equal(whole[0], parts[0]) and np.array_equal(whole[1], parts[1])
 

@@ -11,7 +11,8 @@ from scipy.spatial.distance import squareform
 from sklearn import config_context
 
 import wellsep as ws
-from wellsep.compute.statistics.coassociation import (
+from wellsep.evaluate import NothingToRank
+from wellsep.evaluate.vote.coassociation import (
     Profiles,
     cut_tree,
     draw_profiles,
@@ -20,7 +21,6 @@ from wellsep.compute.statistics.coassociation import (
     most_profiles,
     votes_together,
 )
-from wellsep.evaluate import NothingToRank
 
 SIX = {"a": [0, 0, 0, 1, 1, 1], "b": [0, 0, 1, 1, 1, 1], "c": [0, 0, 0, 0, 1, 1]}
 

@@ -13,10 +13,7 @@ from wellsep._checks.arrays import check_choice
 from wellsep._checks.labels import as_labels
 from wellsep.compute.statistics.contingency import (
     PairCounts,
-    chance_information,
     count_pairs,
-    entropies,
-    information,
     table_cells,
 )
 from wellsep.partitions import encode
@@ -67,18 +64,18 @@ def adjusted_rand(counts: PairCounts) -> np.ndarray:
 
 def normalized_information(counts: PairCounts, *, average: str = "arithmetic") -> np.ndarray:
     """(M, M) mutual information of all pairs divided by an average of their entropies."""
-    entropy = entropies(counts)
+    entropy = counts.entropies()
     mean = AVERAGES[average](entropy[:, None], entropy)
-    found = np.where(mean > 0, information(counts) / np.where(mean > 0, mean, 1.0), 0.0)
+    found = np.where(mean > 0, counts.information() / np.where(mean > 0, mean, 1.0), 0.0)
     return _one_where_equal(np.minimum(found, 1.0), counts)
 
 
 def adjusted_information(counts: PairCounts, *, average: str = "arithmetic") -> np.ndarray:
     """(M, M) adjusted mutual information of all pairs: (MI − E) / (mean entropy − E)."""
-    entropy, chance = entropies(counts), chance_information(counts)
+    entropy, chance = counts.entropies(), counts.chance_information()
     above = AVERAGES[average](entropy[:, None], entropy) - chance
     trivial = np.abs(above) < 1e-12
-    found = np.where(trivial, 1.0, (information(counts) - chance) / np.where(trivial, 1.0, above))
+    found = np.where(trivial, 1.0, (counts.information() - chance) / np.where(trivial, 1.0, above))
     lump = entropy == 0  # one cluster tells nothing of any other partition
     return _one_where_equal(np.where(lump[:, None] | lump, 0.0, found), counts)
 

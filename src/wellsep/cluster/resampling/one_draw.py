@@ -21,7 +21,6 @@ from wellsep.cluster.k_choice.prediction_strength import (
 from wellsep.cluster.membership import most_voted
 from wellsep.cluster.worker_processes import in_workers
 from wellsep.compute.metrics.table import PRECOMPUTED
-from wellsep.compute.statistics.contingency import best_jaccards, own_jaccards
 from wellsep.compute.statistics.neighbour_graph import smallest
 from wellsep.partitions import encode
 
@@ -183,3 +182,53 @@ def seeded_where_free(estimator: Any, seed: int) -> Any:
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     ]
     return estimator.set_params(**dict.fromkeys(names, seed)) if names else estimator
+
+
+def best_jaccards(
+    first: np.ndarray,
+    second: np.ndarray,
+    n_first: int,
+    n_second: int,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """(n_first,) for each cluster of the first partition its largest Jaccard similarity.
+
+    |A∩B| / |A∪B| over the clusters B of the second. Codes below 0 are in no cluster, but their
+    objects count in those of the other partition. A cluster without objects has 0. With weights,
+    sizes are sums of weights.
+
+    >>> best_jaccards(np.array([0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1]), 3, 2).round(3).tolist()
+    [0.667, 0.667, 0.0]
+    """
+    of_first, of_second = first >= 0, second >= 0
+    both = of_first & of_second
+    mass = [None] * 3 if weights is None else [weights[m] for m in (of_first, of_second, both)]
+    sizes = np.bincount(first[of_first], mass[0], n_first)
+    others = np.bincount(second[of_second], mass[1], n_second)
+    cells, place = np.unique(
+        first[both].astype(np.int64) * max(n_second, 1) + second[both], return_inverse=True
+    )
+    common = np.bincount(place, mass[2], len(cells))
+    a, b = np.divmod(cells, max(n_second, 1))
+    union = sizes[a] + others[b] - common
+    best = np.zeros(n_first)
+    np.maximum.at(best, a, np.divide(common, union, out=np.zeros(len(a)), where=union > 0))
+    return best
+
+
+def own_jaccards(
+    first: np.ndarray, second: np.ndarray, n_clusters: int, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """(n_clusters,) Jaccard similarity of the objects that have each code in both vectors.
+
+    NaN where the first has no object of that code.
+
+    >>> own_jaccards(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 3).round(3).tolist()
+    [0.5, 0.667, nan]
+    """
+    sizes = np.bincount(first, weights, n_clusters)
+    others = np.bincount(second, weights, n_clusters)
+    same = first == second
+    common = np.bincount(first[same], None if weights is None else weights[same], n_clusters)
+    union = sizes + others - common
+    return np.divide(common, union, out=np.full(n_clusters, np.nan), where=sizes > 0)

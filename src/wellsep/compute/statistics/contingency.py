@@ -16,7 +16,6 @@ from wellsep._checks.arrays import device_of, is_dask
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.partitions import Classes, Partitions, is_noise
 
-CELLS = 1 << 21  # of the tables that are counted in one go
 DENSE = 8  # a table with more cells than this times the objects is counted by sorting
 ROUND = 64  # partitions that are compared with all others before progress is told
 REACH, MORE = 9.0, 12.0  # chance is summed over 9 standard deviations of an overlap and 12 objects
@@ -48,6 +47,35 @@ class PairCounts(NamedTuple):
         own = np.diag(self.squares)
         equal = (self.squares == own) & (self.squares == own[:, None])
         return np.argmax(equal, axis=1)
+
+    def entropies(self) -> np.ndarray:
+        """(M,) entropy of each partition, in nats; exactly 0 for one cluster: integers decide."""
+        entropy = np.maximum(0.0, np.log(self.n) - np.diag(self.logs) / self.n)
+        entropy[np.diag(self.squares) == self.n**2] = 0.0
+        return entropy
+
+    def information(self) -> np.ndarray:
+        """(M, M) mutual information of each pair, in nats; at least 0, and 0 with one cluster."""
+        entropy = self.entropies()
+        joint = np.log(self.n) - self.logs / self.n
+        shared = np.maximum(0.0, entropy[:, None] + entropy - joint)
+        return np.where(np.minimum.outer(entropy, entropy) > 0, shared, 0.0)
+
+    def chance_information(self) -> np.ndarray:
+        """(M, M) mutual information to be expected if the objects were dealt out at random.
+
+        The expectation is a sum over pairs of clusters of a function F of their two sizes. With
+        C[m, s] the number of clusters of size s in partition m, all pairs are C F Cᵀ.
+        """
+        distinct = np.unique(np.concatenate(self.sizes))
+        how_many = np.stack(
+            [
+                np.bincount(np.searchsorted(distinct, sizes), minlength=len(distinct))
+                for sizes in self.sizes
+            ]
+        ).astype(np.float64)
+        expected: np.ndarray = how_many @ _chance_terms(distinct, self.n) @ how_many.T
+        return (expected + expected.T) / 2
 
 
 class Counted(NamedTuple):
@@ -131,92 +159,6 @@ def table_cells(
     return cells, counts[cells]
 
 
-def best_jaccards(
-    first: np.ndarray,
-    second: np.ndarray,
-    n_first: int,
-    n_second: int,
-    weights: np.ndarray | None = None,
-) -> np.ndarray:
-    """(n_first,) for each cluster of the first partition its largest Jaccard similarity.
-
-    |A∩B| / |A∪B| over the clusters B of the second. Codes below 0 are in no cluster, but their
-    objects count in those of the other partition. A cluster without objects has 0. With weights,
-    sizes are sums of weights.
-
-    >>> best_jaccards(np.array([0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1]), 3, 2).round(3).tolist()
-    [0.667, 0.667, 0.0]
-    """
-    of_first, of_second = first >= 0, second >= 0
-    both = of_first & of_second
-    mass = [None] * 3 if weights is None else [weights[m] for m in (of_first, of_second, both)]
-    sizes = np.bincount(first[of_first], mass[0], n_first)
-    others = np.bincount(second[of_second], mass[1], n_second)
-    cells, place = np.unique(
-        first[both].astype(np.int64) * max(n_second, 1) + second[both], return_inverse=True
-    )
-    common = np.bincount(place, mass[2], len(cells))
-    a, b = np.divmod(cells, max(n_second, 1))
-    union = sizes[a] + others[b] - common
-    best = np.zeros(n_first)
-    np.maximum.at(best, a, np.divide(common, union, out=np.zeros(len(a)), where=union > 0))
-    return best
-
-
-def best_matches(first: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(K, B) for each cluster of one partition its best Jaccard similarity with B others.
-
-    ``first`` (n,) and ``others`` (B, n) are codes without gaps; those below 0 are in no cluster,
-    but their objects count in the clusters of the other side. The second array has the code of the
-    cluster that matches best, the first of several, and -1 where none has an object in common.
-
-    >>> similarity, match = best_matches(np.array([0, 0, 1, 1, 1]), np.array([[0, 0, 0, 1, -1]]))
-    >>> similarity.round(3).tolist(), match.tolist()
-    ([[0.667], [0.333]], [[0], [1]])
-    """
-    first = first.astype(np.int64)
-    n_first, n = int(first.max(initial=-1)) + 1, len(first)
-    widths = (
-        others.max(axis=1, initial=-1).astype(np.int64) + 2
-    )  # the first column of each table is noise
-    similarity = np.zeros((n_first, len(others)))
-    match = np.full((n_first, len(others)), -1, dtype=np.intp)
-    cost = np.cumsum(np.maximum(n, (n_first + 1) * widths))
-    for some in np.split(np.arange(len(others)), np.flatnonzero(np.diff(cost // CELLS)) + 1):
-        starts = np.concatenate([[0], np.cumsum(widths[some])])
-        keys = (first + 1) * starts[-1] + 1
-        keys = keys + others[some] + starts[:-1, None]
-        tables = np.bincount(keys.ravel(), minlength=(n_first + 1) * starts[-1])
-        tables = tables.reshape(n_first + 1, starts[-1])
-        sizes, common = tables.sum(axis=0), tables[1:].astype(np.float64)
-        common[:, starts[:-1]] = 0
-        own = np.bincount(first[first >= 0], minlength=n_first)
-        shares = common / np.maximum(own[:, None] + sizes - common, 1)  # clusters may be empty
-        for b, low, high in zip(some.tolist(), starts[:-1], starts[1:], strict=True):
-            best = shares[:, low:high].argmax(axis=1)
-            match[:, b] = best - 1
-            similarity[:, b] = shares[np.arange(n_first), low + best]
-    return similarity, match
-
-
-def own_jaccards(
-    first: np.ndarray, second: np.ndarray, n_clusters: int, weights: np.ndarray | None = None
-) -> np.ndarray:
-    """(n_clusters,) Jaccard similarity of the objects that have each code in both vectors.
-
-    NaN where the first has no object of that code.
-
-    >>> own_jaccards(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 3).round(3).tolist()
-    [0.5, 0.667, nan]
-    """
-    sizes = np.bincount(first, weights, n_clusters)
-    others = np.bincount(second, weights, n_clusters)
-    same = first == second
-    common = np.bincount(first[same], None if weights is None else weights[same], n_clusters)
-    union = sizes + others - common
-    return np.divide(common, union, out=np.full(n_clusters, np.nan), where=sizes > 0)
-
-
 def count_pairs(
     codes: np.ndarray,
     *,
@@ -252,38 +194,6 @@ def count_pairs(
         if progress is not None and len(rows) > ROUND:
             progress(min(start + ROUND, len(rows)), len(rows), "pairs")
     return PairCounts(n, squares, logs, sizes)
-
-
-def entropies(counts: PairCounts) -> np.ndarray:
-    """(M,) entropy of each partition, in nats; exactly 0 for one cluster, which integers decide."""
-    entropy = np.maximum(0.0, np.log(counts.n) - np.diag(counts.logs) / counts.n)
-    entropy[np.diag(counts.squares) == counts.n**2] = 0.0
-    return entropy
-
-
-def information(counts: PairCounts) -> np.ndarray:
-    """(M, M) mutual information of each pair, in nats; at least 0, and 0 with one cluster."""
-    entropy = entropies(counts)
-    joint = np.log(counts.n) - counts.logs / counts.n
-    shared = np.maximum(0.0, entropy[:, None] + entropy - joint)
-    return np.where(np.minimum.outer(entropy, entropy) > 0, shared, 0.0)
-
-
-def chance_information(counts: PairCounts) -> np.ndarray:
-    """(M, M) mutual information to be expected if the objects were dealt out at random.
-
-    The expectation is a sum over pairs of clusters of a function F of their two sizes. With
-    C[m, s] the number of clusters of size s in partition m, all pairs are C F Cᵀ.
-    """
-    distinct = np.unique(np.concatenate(counts.sizes))
-    how_many = np.stack(
-        [
-            np.bincount(np.searchsorted(distinct, sizes), minlength=len(distinct))
-            for sizes in counts.sizes
-        ]
-    ).astype(np.float64)
-    expected: np.ndarray = how_many @ _chance_terms(distinct, counts.n) @ how_many.T
-    return (expected + expected.T) / 2
 
 
 def _chance_terms(sizes: np.ndarray, n: int) -> np.ndarray:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from wellsep.compute.engine.threads import effective_jobs, in_threads
-from wellsep.compute.statistics.contingency import best_matches
 
+CELLS = 1 << 21  # of the tables that are counted in one go
 MOST_RUNS = 200  # better runs that one run is compared with; of more, evenly spread ones
 
 
@@ -143,3 +143,39 @@ def object_support(
         matched = match[own, b]
         stays += weight * ((codes[other] == matched) & (matched >= 0))
     return np.where(own >= 0, stays, np.nan)
+
+
+def best_matches(first: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(K, B) for each cluster of one partition its best Jaccard similarity with B others.
+
+    ``first`` (n,) and ``others`` (B, n) are codes without gaps; those below 0 are in no cluster,
+    but their objects count in the clusters of the other side. The second array has the code of the
+    cluster that matches best, the first of several, and -1 where none has an object in common.
+
+    >>> similarity, match = best_matches(np.array([0, 0, 1, 1, 1]), np.array([[0, 0, 0, 1, -1]]))
+    >>> similarity.round(3).tolist(), match.tolist()
+    ([[0.667], [0.333]], [[0], [1]])
+    """
+    first = first.astype(np.int64)
+    n_first, n = int(first.max(initial=-1)) + 1, len(first)
+    widths = (
+        others.max(axis=1, initial=-1).astype(np.int64) + 2
+    )  # the first column of each table is noise
+    similarity = np.zeros((n_first, len(others)))
+    match = np.full((n_first, len(others)), -1, dtype=np.intp)
+    cost = np.cumsum(np.maximum(n, (n_first + 1) * widths))
+    for some in np.split(np.arange(len(others)), np.flatnonzero(np.diff(cost // CELLS)) + 1):
+        starts = np.concatenate([[0], np.cumsum(widths[some])])
+        keys = (first + 1) * starts[-1] + 1
+        keys = keys + others[some] + starts[:-1, None]
+        tables = np.bincount(keys.ravel(), minlength=(n_first + 1) * starts[-1])
+        tables = tables.reshape(n_first + 1, starts[-1])
+        sizes, common = tables.sum(axis=0), tables[1:].astype(np.float64)
+        common[:, starts[:-1]] = 0
+        own = np.bincount(first[first >= 0], minlength=n_first)
+        shares = common / np.maximum(own[:, None] + sizes - common, 1)  # clusters may be empty
+        for b, low, high in zip(some.tolist(), starts[:-1], starts[1:], strict=True):
+            best = shares[:, low:high].argmax(axis=1)
+            match[:, b] = best - 1
+            similarity[:, b] = shares[np.arange(n_first), low + best]
+    return similarity, match

@@ -13,7 +13,11 @@ from wellsep._checks.labels import NOISE
 from wellsep._checks.values import check_generator, check_kind
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import count, listing
-from wellsep.compute.statistics.coassociation import (
+from wellsep.compute.statistics.contingency import count_pairs
+from wellsep.evaluate.scores import NothingToRank
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.ballot import labels_of, refuse_too_few
+from wellsep.evaluate.vote.coassociation import (
     Profiles,
     assign_nearest,
     cut_tree,
@@ -22,10 +26,6 @@ from wellsep.compute.statistics.coassociation import (
     grow_tree,
     most_profiles,
 )
-from wellsep.compute.statistics.contingency import count_pairs
-from wellsep.evaluate.scores import NothingToRank
-from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.ballot import labels_of, refuse_too_few
 from wellsep.indices.external import adjusted_rand
 from wellsep.partitions import Classes, Partitions, is_noise
 from wellsep.runs import Run, Runs
