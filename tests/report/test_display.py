@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from html import unescape
 from itertools import combinations
 
 import numpy as np
 import pytest
+from contested import contested_judgement
 from pages import INJECTION, small_choice, small_judgement, small_runs
 
 import wellsep as ws
@@ -107,6 +109,40 @@ def test_a_result_shows_itself_in_a_notebook_without_script_and_safely(make):
     assert INJECTION not in text
     assert "<table" in text or "<p" in text
     assert len(text) < 30_000
+
+
+def test_a_judgement_shows_the_first_screen_of_its_page_in_a_notebook():
+    judgement = contested_judgement()
+    text, agreed = shown(judgement), judgement.agreed
+    assert agreed.questions and len(agreed.rows)
+    assert all(question.text in text for question in agreed.questions)
+    assert all(side.words in text for question in agreed.questions for side in question.sides)
+    assert "First place in the half-samples" in text
+    svg = text[text.index("<svg") : text.index("</svg>")]
+    assert svg.count("<text") == len(agreed.clusters)
+    # A path for noise and for each cluster, and one more that makes rings of those in question.
+    assert svg.count("<path") == 1 + len(agreed.clusters) + int((~agreed.is_agreed).sum())
+    assert svg.count("h0") == np.where(agreed.is_agreed[agreed.codes], 1, 2).sum()
+
+
+def test_a_judgement_without_agreed_groups_shows_the_ranking_alone():
+    judgement = ws.judge(small_runs()[0], n_draws=0)
+    assert "<svg" not in shown(judgement)
+    assert judgement.ranking.best in shown(judgement)
+
+
+def test_names_in_a_notebook_are_not_broken_into_lines():
+    assert "white-space:nowrap" in html_table({"name": ["spectral 8, K=10"]})
+    assert "white-space:nowrap" not in html_table({"why": ["a sentence of many words " * 4]})
+
+
+def test_scores_and_verdict_are_readable_in_a_notebook():
+    judgement = small_judgement()
+    text = unescape(shown(judgement.scores))
+    assert all(f">{space}</th>" in text for space in judgement.scores.spaces)
+    said = unescape(shown(judgement.verdict))
+    assert "<table" not in said
+    assert all(sentence in said for sentence in judgement.verdict.sentences())
 
 
 def test_a_notebook_table_is_cut_and_says_so():

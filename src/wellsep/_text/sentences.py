@@ -77,6 +77,10 @@ SURFACES = {
 }
 
 _CELL = "padding:.15em .7em;border:0;border-bottom:1px solid rgba(128,128,128,.25)"
+_LONG, LONG_CELL = (
+    "min-width:16em;max-width:24em",
+    40,
+)  # a cell of more characters has several lines
 _HEAD = f"{_CELL};border-bottom:2px solid rgba(128,128,128,.6);font-weight:600"
 
 
@@ -139,8 +143,10 @@ def html_table(columns: Mapping[str, Sequence[Any]], *, most: int = 20) -> str:
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td style='{_CELL};text-align:{_side(values)}'>{escape(cell(values[i]))}</td>"
+            f"<td style='{_CELL};{width};text-align:{_side(values)}'>{escape(text)}</td>"
             for values in columns.values()
+            for text in [cell(values[i])]
+            for width in [_LONG if len(text) > LONG_CELL else "white-space:nowrap"]
         )
         + "</tr>"
         for i in range(min(n, most))
@@ -371,11 +377,15 @@ class Views(Shown):
         """The tables that a notebook shows."""
         return (self.columns(),)
 
+    def _picture(self) -> str:
+        """HTML that a notebook shows above the tables."""
+        return ""
+
     def _repr_html_(self) -> str:
         first = self._printed()
         others = [sentence for sentence in self.sentences() if sentence not in first]
         tables = "".join(map(html_table, self._tables()))
-        return html_box(self.heading, first, tables, others)
+        return html_box(self.heading, first, self._picture() + tables, others)
 
 
 def rows_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -324,7 +324,7 @@ def print_judgement(judgement: Judgement, *, all_rows: bool = False) -> None:
     for sentence in judgement.verdict.sentences():
         print_line(in_shell_words(sentence, flags))
     print_columns(
-        _in_short(with_params(judgement.ranking.columns())),
+        with_params(judgement.ranking.short_columns()),
         title=f"Ranking by {judgement.ranking.title}",
         most=None if all_rows else MOST_ROWS,
         rest=ALL_ROWS,
@@ -334,23 +334,6 @@ def print_judgement(judgement: Judgement, *, all_rows: bool = False) -> None:
     for sentence in () if judgement.clusters is None else judgement.clusters.sentences():
         print_line(sentence)
     print_embeddings(judgement)
-
-
-def _in_short(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Join the ends of the rank interval, and move it and the first places before the others.
-
-    >>> _in_short({"rank": [1], "score": [0.51234], "rank_low": [1], "rank_high": [3],
-    ...            "first_in": [0.5], "rank_ace": [2.0]})
-    {'rank': [1], 'score': ['0.512'], 'ranks': ['1–3'], 'first in': ['50%'], 'rank_ace': [2.0]}
-    """
-    score = [cell(value, 3) for value in table["score"]]
-    before = {name: table.pop(name) for name in list(table)[: list(table).index("score") + 1]}
-    before["score"] = score
-    if "first_in" in table:
-        ends = zip(table.pop("rank_low"), table.pop("rank_high"), strict=True)
-        before["ranks"] = [f"{low}–{high}" for low, high in ends]
-        before["first in"] = [f"{share:.0%}" for share in table.pop("first_in")]
-    return before | table
 
 
 def print_embeddings(judgement: Judgement) -> None:

@@ -26,6 +26,7 @@ from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.scores import Coordinates, Scores
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.words.first_screen import bar_html, groups_html
 from wellsep.evaluate.words.verdict import NOTHING, Verdict, verdict
 
 
@@ -239,6 +240,23 @@ class Judgement(Result):
 
     def _printed(self) -> tuple[str, ...]:
         return tuple(self.verdict.sentences())
+
+    def _tables(self) -> tuple[Mapping[str, Any], ...]:
+        table = self.ranking.short_columns()
+        return ({name: table[name] for name in table if not name.startswith("rank_")},)
+
+    def _picture(self) -> str:
+        """The first screen of the page, but for the members of the groups."""
+        bar = bar_html(self.ranking.first_places)
+        if self.agreed.why:
+            return bar
+        support = {} if self.clusters is None else self.clusters.best_support
+        drawn, own = self.layout or self.scores.plot_coordinates, 0
+        if drawn is None or not drawn.planes:
+            return bar + groups_html(self.agreed, support, np.empty(0, int), np.empty((0, 2)))
+        if self.layout is None:
+            own = max(int(self.scores.made_in[self.answer.order[0]]), 0)
+        return bar + groups_html(self.agreed, support, drawn.objects, drawn.planes[own])
 
     def to_dict(self) -> dict[str, Any]:
         """Return all findings as nested data, as ``--json`` prints them."""

@@ -15,13 +15,15 @@ from wellsep._checks.arrays import (
 )
 from wellsep._checks.values import check_items, check_kind, check_mapping
 from wellsep._files.records import Result, freeze
-from wellsep._text.sentences import need_pandas
+from wellsep._text.sentences import cell, need_pandas
 from wellsep.evaluate.ace_method.answer import AceResult, explain_ace, explain_undefined
 from wellsep.evaluate.answer import describe_coverage
 from wellsep.evaluate.certainty.confidence import RankConfidence
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.rule import FEWEST
 from wellsep.partitions import Classes
+
+LEAST_SHARE = 0.02  # of the half-samples, for a place of its own among the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +207,33 @@ class Ranking(Result):
         if any(self.params.values()):
             columns["params"] = [dict(self.params.get(self.names[i], {})) for i in order]
         return columns
+
+    @property
+    def first_places(self) -> list[tuple[str, float]]:
+        """(name, share of the half-samples) of the distinct runs that come first, most first."""
+        first = self.first_of_each
+        if self.confidence is None or len(first) < 2:
+            return []
+        shares = np.asarray(self.confidence.first_in)[first]
+        order = np.argsort(-shares, kind="stable")
+        bar = [(self.names[first[i]], float(shares[i])) for i in order if shares[i] >= LEAST_SHARE]
+        rest = float(shares.sum()) - sum(share for _, share in bar)
+        return [*bar, *([("others", rest)] if rest >= 0.005 else [])]
+
+    def short_columns(self) -> dict[str, list[Any]]:
+        """Return the columns for readers: three digits, ``ranks`` (1–3), ``first in`` (50%)."""
+        table = self.columns()
+        short: dict[str, list[Any]] = {}
+        for name in table:
+            if name == "score":
+                short[name] = [cell(score, 3) for score in table[name]]
+                if "first_in" in table:
+                    ends = zip(table["rank_low"], table["rank_high"], strict=True)
+                    short["ranks"] = [f"{low}–{high}" for low, high in ends]
+                    short["first in"] = [f"{share:.0%}" for share in table["first_in"]]
+            elif name not in ("rank_low", "rank_high", "first_in"):
+                short[name] = table[name]
+        return short
 
     def to_frame(self) -> Any:
         """Return a pandas frame, best first; each parameter is a column ``params_…``."""

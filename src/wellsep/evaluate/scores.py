@@ -253,6 +253,14 @@ class Scores(Result):
             if undefined := int(np.isnan(values).sum()):
                 yield f"{index} is undefined in {undefined} of {values.size} cases; see why()."
 
+    def _tables(self) -> tuple[dict[str, list[Any]], ...]:
+        """Of each index a table, partitions as rows and spaces as columns."""
+        return tuple(
+            {f"{index} in": list(self.partitions)}
+            | dict(zip(self.spaces, values.tolist(), strict=True))
+            for index, values in self.values.items()
+        )
+
     def to_frame(self, index: str | None = None) -> Any:
         """Return one index as a pandas frame: spaces as rows, partitions as columns, own sign."""
         index = self.check_index(index)

@@ -126,6 +126,12 @@ class AgreedGroups(Result):
         return cls(run, (), empty, (), codes, empty, empty.astype(bool), why=why)
 
     @property
+    def rows(self) -> np.ndarray:
+        """Positions of the agreed clusters, the largest overlap first."""
+        rows = np.flatnonzero(self.is_agreed)
+        return rows[np.argsort(-self.overlap[rows], kind="stable")]
+
+    @property
     def sizes(self) -> np.ndarray:
         """(K,) objects of each cluster of the best run."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.clusters))

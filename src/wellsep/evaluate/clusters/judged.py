@@ -71,6 +71,13 @@ class JudgedClusters(Result):
         """Positions of the clusters of one run."""
         return np.flatnonzero(self.run == self.runs.index(run))
 
+    @property
+    def best_support(self) -> dict[str, float]:
+        """Support of the clusters of the best run; empty where it was not counted."""
+        rows = self.of(self.runs[0])
+        counted = not np.isnan(self.support).all()
+        return {self.clusters[row]: float(self.support[row]) for row in rows if counted}
+
     def of_descriptions(self, attribute: str) -> list[float]:
         """One number of the described clusters, such as "silhouette" or "lcd"; NaN of others."""
         values = np.full(len(self.run), np.nan)

@@ -84,6 +84,14 @@ class Verdict(Result):
         """Say what the groups are, which run is best, what else must be known, what to do next."""
         yield from filter(None, (self.groups, self.headline, *self.second, self.next))
 
+    @property
+    def heading(self) -> str:
+        """What stands above the sentences in a notebook."""
+        return f"Verdict: {self.kind}"
+
+    def _tables(self) -> tuple[dict[str, Any], ...]:
+        return ()
+
 
 def verdict(
     ranking: Ranking,

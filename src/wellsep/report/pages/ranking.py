@@ -26,12 +26,11 @@ from wellsep.report.sections.scatter import (
     map_section,
     object_names,
     one_part,
-    spread_colours,
 )
 from wellsep.report.sections.tables import judge_picks, ranking_table, truth_section
 from wellsep.report.source import Evidence, collect_evidence
 from wellsep.runs.folder_names import best_first
-from wellsep.spaces.drawing_planes import place_others, plane
+from wellsep.spaces.drawing_planes import place_others, plane, spread_colours
 from wellsep.spaces.projections import has_columns
 
 MOST_WHOLE = 100_000  # objects that are all drawn

@@ -19,7 +19,6 @@ N_BESIDE = 8  # of a cluster in a question
 N_BETWEEN = 24  # objects that the sides of a question put elsewhere
 MOST_GROUPS = 14  # rows of a panel
 MOST_IDS = 20_000  # objects whose names the page keeps for an export
-LEAST_SHARE = 0.02  # of the draws that has a place of its own in the bar
 
 
 def answer_section(
@@ -33,7 +32,7 @@ def answer_section(
     clusters: JudgedClusters | None = None,
 ) -> Section:
     """Who comes first in how many half-samples; agreed groups, or all clusters; open questions."""
-    bar = first_places(ranking)
+    bar = ranking.first_places
     draws = 0 if ranking.confidence is None else ranking.confidence.n_draws
     shown: dict[str, Any] = {
         "bar": bar,
@@ -43,12 +42,13 @@ def answer_section(
         "map": map_said,
     }
     data: dict[str, Any] = {}
+    support = {} if clusters is None else clusters.best_support
     if agreed is not None and not agreed.why:
         hue = {} if chosen is None else dict(zip(chosen.clusters, colours.tolist(), strict=True))
         names = agreed.clusters
         colours = np.array([hue.get(name, c) for c, name in enumerate(names)], dtype=int)
         data = _payload(agreed, colours, members.ids, clusters)
-        shown |= _agreed_groups(agreed, chosen, colours, members, _support(clusters))
+        shown |= _agreed_groups(agreed, chosen, colours, members, support)
         shown["questions"] = [
             _question(q, agreed, chosen, colours, members) for q in agreed.questions
         ]
@@ -56,9 +56,15 @@ def answer_section(
         sizes = np.bincount(chosen.codes[chosen.codes >= 0], minlength=len(chosen.clusters))
         order = np.argsort(-sizes, kind="stable")
         shown["groups"] = [
-            _group(chosen.clusters[c], int(colours[c]), int(sizes[c]), support, examples)
+            {
+                "name": name,
+                "colour": int(colours[c]),
+                "objects": int(sizes[c]),
+                "support": support.get(name),
+                "members": examples,
+            }
             for c in order[:MOST_GROUPS]
-            for support in [_support(clusters).get(chosen.clusters[c])]
+            for name in [chosen.clusters[c]]
             for examples in [members.of(_most_typical(chosen, chosen.codes, int(c))[:N_MEMBERS])]
         ]
         shown["groups_title"] = f"Clusters of {chosen.partition}"
@@ -72,18 +78,6 @@ def answer_section(
     return Section("answer", data, shown)
 
 
-def first_places(ranking: Ranking) -> list[tuple[str, float]]:
-    """(name, share of the half-samples) of the distinct runs that come first, most first."""
-    if ranking.confidence is None or len(ranking.first_of_each) < 2:
-        return []
-    first = ranking.first_of_each
-    shares = np.asarray(ranking.confidence.first_in)[first]
-    order = np.argsort(-shares, kind="stable")
-    bar = [(ranking.names[first[i]], float(shares[i])) for i in order if shares[i] >= LEAST_SHARE]
-    rest = float(shares.sum()) - sum(share for _, share in bar)
-    return [*bar, *([("others", rest)] if rest >= 0.005 else [])]
-
-
 def _most_typical(chosen: ObjectFigures | None, codes: np.ndarray, cluster: int) -> np.ndarray:
     """Members of a cluster, those with the largest silhouette widths first."""
     own = np.flatnonzero(codes == cluster)
@@ -91,22 +85,6 @@ def _most_typical(chosen: ObjectFigures | None, codes: np.ndarray, cluster: int)
         return own
     widths = np.nan_to_num(chosen.values["width"][own], nan=-1.0)
     return own[np.argsort(-widths, kind="stable")]
-
-
-def _group(
-    name: str, colour: int, size: int, support: float | None, examples: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """A row of a panel."""
-    row = {"name": name, "colour": colour, "objects": size}
-    return {**row, "support": support, "members": examples}
-
-
-def _support(clusters: JudgedClusters | None) -> dict[str, float]:
-    """Cluster of the best run → its support."""
-    if clusters is None or np.isnan(clusters.support).all():
-        return {}
-    rows = clusters.of(clusters.runs[0])
-    return {clusters.clusters[row]: float(clusters.support[row]) for row in rows}
 
 
 def _agreed_groups(
@@ -117,13 +95,12 @@ def _agreed_groups(
     support: dict[str, float],
 ) -> dict[str, Any]:
     """The panel of the agreed groups, the largest overlap first."""
-    rows = np.flatnonzero(agreed.is_agreed)
-    rows = rows[np.argsort(-agreed.overlap[rows], kind="stable")]
-    groups = []
+    rows, groups = agreed.rows, []
     for c in rows[:MOST_GROUPS]:
         examples = members.of(_most_typical(chosen, agreed.codes, int(c))[:N_MEMBERS])
         name, size = agreed.clusters[c], int(agreed.sizes[c])
-        groups.append(_group(name, int(colours[c]), size, support.get(name), examples))
+        row = {"name": name, "colour": int(colours[c]), "objects": size, "members": examples}
+        groups.append({**row, "support": support.get(name)})
     many = len(agreed.contenders) > 1
     title = "Agreed: the same in all contenders" if many else "Agreed: one run alone comes first"
     note = f"{agreed.n_objects_agreed:,} of {count(len(agreed.codes), 'object')}. "

@@ -10,11 +10,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from wellsep._checks.arrays import to_numpy
-from wellsep._text.sentences import CLUSTERS
 from wellsep.partitions import Partitions, encode
 from wellsep.report.figures.records import ObjectFigures, Section
 from wellsep.report.pack import pack, pack_codes, pack_plane
-from wellsep.spaces.drawing_planes import drawn_objects, plane
+from wellsep.spaces.drawing_planes import drawn_objects, plane, spread_colours
 
 MOST_DRAWN = 2000
 BYTES = 600_000  # of planes and labels before base64; the page stays under 1.5 MB
@@ -178,41 +177,6 @@ def draw_one_space(
         truth=None if classes is None else one_part(classes, objects, shown.codes, best),
         values={key: values[objects] for key, values in shown.values.items()},
     )
-
-
-def spread_colours(xy: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
-    """(k,) numbers of colours for clusters in a plane, so that neighbours look least alike.
-
-    The largest cluster comes first; each takes the free colour that differs most from those of
-    the clusters near it. Beyond the colours there are, they come again, far from each other.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> spread_colours(np.array([[0.0, 0], [1, 0], [9, 0]]), np.array([0, 1, 2]), 3).tolist()
-    [0, 1, 9]
-    """
-    stops = [[int(hue[i : i + 2], 16) / 255 for i in (1, 3, 5)] for hue in CLUSTERS["light"]]
-    hues = np.array(stops)
-    apart = np.sqrt((((hues[:, None] - hues[None]) * [1.0, 1.4, 0.8]) ** 2).sum(axis=2))
-    sizes = np.bincount(codes[codes >= 0], minlength=k)[:k]
-    centres = np.array(
-        [np.median(xy[codes == c], axis=0) if n else (0, 0) for c, n in enumerate(sizes)]
-    )
-    colours = np.full(k, -1)
-    for c in np.argsort(-sizes, kind="stable"):
-        taken = np.flatnonzero(colours >= 0)
-        lap = len(taken) // len(hues)
-        free = np.setdiff1d(np.arange(len(hues)), colours[colours >= lap * len(hues)] % len(hues))
-        if len(taken):
-            far = np.sqrt(((centres[taken] - centres[c]) ** 2).sum(axis=1)) + 1e-9
-            near = far.min() / far
-            free = free[: max(8, len(taken) + 1)]
-            cost = (near[:, None] / (apart[colours[taken] % len(hues)][:, free] + 0.02)).sum(axis=0)
-            colours[c] = lap * len(hues) + free[cost.argmin()]
-        else:
-            colours[c] = free[0]
-    return colours
 
 
 def map_section(scatters: Scatters, sides: Mapping[str, list[int]] | None = None) -> Section:
