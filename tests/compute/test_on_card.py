@@ -119,7 +119,8 @@ def test_clusters_can_be_numbered_by_first_appearance():
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
 def test_a_histogram_selects_as_sorting_does(metric):
     from wellsep.compute.engine.device.selection import select_on_device
-    from wellsep.compute.metrics.table import Prepared, find
+    from wellsep.compute.metrics.row_preparation import Prepared
+    from wellsep.compute.metrics.table import find
 
     X = torch.tensor(np.random.default_rng(6).normal(size=(900, 3)))
     X[10:40] = X[10]

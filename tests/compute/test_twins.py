@@ -16,8 +16,8 @@ import wellsep.spaces.dip_null  # noqa: F401  (the lines of the table stand besi
 from wellsep.compute.engine import kernel_choice as twins
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.engine.pair_blocks import pair_block
-from wellsep.compute.metrics.row_preparation import unit_rows
-from wellsep.compute.metrics.table import METRICS, Prepared, Rows, rows_of
+from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
+from wellsep.compute.metrics.table import METRICS, Rows, rows_of
 from wellsep.compute.requests import Block
 from wellsep.compute.statistics.silhouette_widths import widths_from_sums
 

@@ -23,7 +23,8 @@ from wellsep.compute.kmeans.nearest_centres import (
     tensor_nearest,
     tensor_nearest_two,
 )
-from wellsep.compute.metrics.table import Prepared, find, rows_of, squares
+from wellsep.compute.metrics.row_preparation import Prepared
+from wellsep.compute.metrics.table import find, rows_of, squares
 
 
 class DeviceSpace(Space):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from wellsep.compute.data.rows import Space
-from wellsep.compute.metrics.table import Prepared, find
+from wellsep.compute.metrics.row_preparation import Prepared
+from wellsep.compute.metrics.table import find
 
 
 class DistanceSpace(Space):

@@ -19,8 +19,8 @@ from wellsep._checks.arrays import host_view, in_library_of, is_host, to_numpy, 
 from wellsep.compute.data.opening import as_space
 from wellsep.compute.data.rows import Space
 from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
-from wellsep.compute.metrics.row_preparation import unit_rows
-from wellsep.compute.metrics.table import COSINE, Prepared
+from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
+from wellsep.compute.metrics.table import COSINE
 
 if TYPE_CHECKING:
     from wellsep.compute.engine.dask.points import ChunkedPoints

@@ -19,15 +19,8 @@ from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_usable
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
-from wellsep.compute.metrics.table import (
-    Metric,
-    Prepared,
-    Rows,
-    find,
-    own_axis,
-    pair_squares,
-    rows_of,
-)
+from wellsep.compute.metrics.row_preparation import Prepared
+from wellsep.compute.metrics.table import Metric, Rows, find, own_axis, pair_squares, rows_of
 from wellsep.compute.requests import Task, Want, by_counted
 from wellsep.compute.statistics.spanning_tree import (
     Dissimilarities,

@@ -25,7 +25,8 @@ from wellsep.compute.engine.threads import (
     pair_rounds,
 )
 from wellsep.compute.kernels.triton_use import fused_usable
-from wellsep.compute.metrics.table import Metric, Prepared, find, rows_of
+from wellsep.compute.metrics.row_preparation import Prepared
+from wellsep.compute.metrics.table import Metric, find, rows_of
 from wellsep.compute.requests import Pass, Steps, Task, Want
 from wellsep.compute.statistics.cluster_moments import masses
 from wellsep.compute.statistics.spanning_tree import Dissimilarities

@@ -19,7 +19,8 @@ from wellsep.compute.kmeans.prepared_points import (
     prepare_directions,
     run_block,
 )
-from wellsep.compute.metrics.table import COSINE, Prepared
+from wellsep.compute.metrics.row_preparation import Prepared
+from wellsep.compute.metrics.table import COSINE
 from wellsep.compute.statistics.cluster_moments import Moments
 
 
