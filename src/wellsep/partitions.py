@@ -289,10 +289,14 @@ def encode(
 
 def _named_vectors(labels: Any, n_objects: int | None) -> dict[str, np.ndarray]:
     if is_frame(labels):
-        columns = open_frame(labels, "labels").iter_columns()
-        return {str(c.name): as_labels(c.to_native(), str(c.name)) for c in columns}
+        labels = {c.name: c.to_native() for c in open_frame(labels, "labels").iter_columns()}
     if isinstance(labels, Mapping):
-        return {str(k): as_labels(v, str(k)) for k, v in labels.items()}
+        vectors: dict[str, np.ndarray] = {}
+        for name, values in labels.items():
+            if str(name) in vectors:
+                raise ValueError(f"labels must have names that differ, got {str(name)!r} twice.")
+            vectors[str(name)] = as_labels(values, str(name))
+        return vectors
     if _is_one_vector(labels):
         return {"labels": as_labels(labels, "labels")}
     if isinstance(labels, Sequence):

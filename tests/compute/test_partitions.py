@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from wellsep.partitions import Partitions, encode
@@ -88,6 +89,12 @@ def test_the_partition_with_the_wrong_length_is_named():
         ValueError, match="'second' must have the 3 objects that 'first' has, got 2"
     ):
         Partitions.from_labels({"first": [0, 0, 1], "second": [0, 1]})
+
+
+@pytest.mark.parametrize("kind", [dict, pd.DataFrame])
+def test_names_that_read_alike_are_refused(kind):
+    with pytest.raises(ValueError, match="labels must have names that differ, got '1' twice"):
+        Partitions.from_labels(kind({1: [0, 0, 1], "1": [0, 1, 1]}))
 
 
 def test_no_partition_at_all_is_refused():
