@@ -248,8 +248,9 @@ def _farthest(points: Points, found: Nearest | NearestTwo, wanted: int) -> Farth
     distances = to_numpy(found.near).astype(np.float64)
     weights = np.ones(len(distances)) if points.pull is None else points.pull
     distances = np.where(weights > 0.0, distances, 0.0)
-    at = np.argsort(-distances, kind="stable")[:wanted]
-    at = at[distances[at] > 0.0]
+    least = np.partition(distances, -wanted)[-wanted] if wanted < len(distances) else 0.0
+    far = np.flatnonzero((distances >= least) & (distances > 0.0))  # sorting all takes seconds
+    at = far[np.argsort(-distances[far], kind="stable")[:wanted]]
     codes = to_numpy(found.first)[at]
     return Farthest(distances[at], points.start + at, points.take(at), codes, weights[at], wanted)
 

@@ -26,6 +26,17 @@ from wellsep.compute.statistics.silhouette_widths import WidthTotals
 NAMES = ("clusters", "spread", "balls", "noise", *TOTALS, "margins")
 
 
+class Values(NamedTuple):
+    """One value per object of consecutive blocks, put together once all are known."""
+
+    blocks: tuple[np.ndarray, ...]
+
+    @classmethod
+    def merged(cls, parts: list[Values]) -> Values:
+        """The blocks of all parts in order."""
+        return cls(tuple(block for part in parts for block in part.blocks))
+
+
 class Known(NamedTuple):
     """What the second pass knows of all rows; one entry for each partition."""
 
@@ -64,7 +75,7 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
             found[w] = noise_of(size, task.partitions.offsets)
         elif w.name == "separation" and many:
             found[w] = [_separate(task, m, c, w) for m, c in enumerate(known.clusters)]
-        elif w.get("each") or w.name == "margins":
+        elif _per_object(w) and task.either(False, True):  # lazy arrays, not to be merged here
             found[w] = []
             for m in range(len(known.clusters)):
                 one = Pass(values_of_block, (known.of(m), w), clusters)
@@ -119,6 +130,8 @@ def second_pass(block: Block, known: Known, wants: list[Want]) -> list[list[Any]
             elif w.name == "noise":
                 noise = np.where(block.codes[m] < 0, 0, -1)  # as one cluster about the mean
                 added.append(noise_scatter(View(block, noise, known.clusters[m].mean[None])))
+            elif _per_object(w):
+                added.append(Values((OBJECTS[w.name](view, w),)))
             else:
                 added.append(TOTALS[w.name](view, w))
     return found
@@ -140,8 +153,14 @@ def _views(block: Block, known: Known, wants: list[Want]) -> Iterator[View]:
         yield View(block, block.codes[m], known.clusters[m].centers, squares, known.apart[m])
 
 
+def _per_object(w: Want) -> bool:
+    return bool(w.get("each")) or w.name == "margins"
+
+
 def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any]:
     """The statistic from what all blocks added, which comes to the host only now."""
+    if _per_object(w):
+        return [np.concatenate(values.blocks) for values in added]
     if w.name == "balls":
         return [balls_from(host(near), host(between), w) for near, between in added]
     added = [host(each) for each in added]
