@@ -72,6 +72,15 @@ def test_the_head_counts_groups_and_questions_and_every_group_is_a_row(page):
     assert text.count('class="question"') == len(judgement.questions)
 
 
+def test_runs_that_are_all_equal_have_a_map_and_their_clusters(tmp_path):
+    _, runs = judged()
+    twice = [ws.Run(name, labels=np.arange(N) % 6, embedding=runs.spaces["six"]) for name in "ab"]
+    equal = ws.Runs(twice)
+    text = ws.render_report(ws.judge(equal), tmp_path / "r.html", runs=equal).read_text("utf-8")
+    assert 'id="answer-map"' in text
+    assert 'id="clusters-section"' in text
+
+
 def test_images_are_one_sheet_and_texts_stand_in_rows(page, tmp_path):
     assert page.read_text("utf-8").count("data:image/png;base64,") == 1
     judgement, _ = judged()
@@ -212,3 +221,37 @@ def test_all_objects_are_drawn_in_the_layout_where_more_than_the_sample_exist(br
     assert seen.page.get_attribute("#answer-map canvas", "aria-label").startswith("Map of 2600 ")
     seen.close()
     assert seen.problems == []
+
+
+LEAST_SHARES = """() => [...document.querySelectorAll('.race li:not(.thin) b')].map((share) => {
+  const [own, box] = [share.getBoundingClientRect(), share.parentElement.getBoundingClientRect()];
+  return own.width > 0 && own.right <= box.right + 1;
+})"""
+WORDS_SEEN = r"""() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const range = new Range(), word = /[\p{L}\p{N}-]*\p{L}{2}[\p{L}\p{N}-]*/gu;
+  let words = 0;
+  for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+    const parent = text.parentElement;
+    if (!parent.checkVisibility() || parent.closest('.unseen, .skip')) continue;
+    range.selectNodeContents(text);
+    const box = range.getBoundingClientRect();
+    if (box.width && box.top < innerHeight) words += (text.data.match(word) || []).length;
+  }
+  return words;
+}"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1440, 794, 390])
+def test_every_share_of_the_bar_is_seen_whole_and_the_first_screen_has_few_words(
+    browser, page, width
+):
+    seen = Visit(browser, page, viewport={"width": width, "height": 900}, unfolded=False)
+    whole = seen.page.evaluate(LEAST_SHARES)
+    words = seen.page.evaluate(WORDS_SEEN)
+    seen.close()
+    assert whole == [True] * len(whole)
+    assert len(whole) > 1
+    assert 40 < words <= 150

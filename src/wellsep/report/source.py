@@ -49,7 +49,7 @@ class Evidence:
     """A judgement and what else the page knows; None where it was not given."""
 
     judgement: Judgement
-    ace: AceResult | None  # whoever decides; None where there was no embedding
+    ace: AceResult | None  # whoever decides; None without embeddings, or if all runs are equal
     spaces: tuple[str, ...]
     made_in: np.ndarray  # (M,) the space each partition was made in, -1 where none is known
     drawn: np.ndarray  # (s,) positions of the objects whose clusters are known
@@ -92,12 +92,11 @@ def collect_evidence(
             raise ValueError(f"truth must have one class per object ({n}), got {len(truth)}.")
     if objects is None:  # what came with the runs
         objects = {} if runs is None else runs.objects
-    made_in = np.asarray(scores.made_in)
     return Evidence(
         judgement=judgement,
         ace=ace,
-        spaces=() if ace is None else ace.spaces,
-        made_in=np.full_like(made_in, -1) if ace is None else made_in,
+        spaces=tuple(scores.spaces),
+        made_in=np.asarray(scores.made_in),
         drawn=np.arange(0) if codes is None else codes.objects,
         labels={} if codes is None else _labels(ranking, codes),
         details=details,

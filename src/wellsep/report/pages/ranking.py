@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._text.sentences import listing
-from wellsep.evaluate import AceResult, Judgement, agreement
+from wellsep.evaluate import Judgement, agreement
 from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.scores import Coordinates
 from wellsep.evaluate.truth import shown_classes
@@ -96,14 +96,12 @@ def _embeddings(judgement: Judgement) -> Section | None:
 
 
 def _map(evidence: Evidence, scatters: Scatters | None) -> Section:
-    if evidence.ace is None:
-        drawn = evidence.judgement.scores.spaces
-        why = "The embeddings are not drawn: no judge chose among them."
-        return Section("plots", absent=why if drawn else "There is no embedding to draw.")
+    if not evidence.spaces:
+        return Section("plots", absent="There is no embedding to draw.")
     if scatters is None:
         why = "The spaces are not drawn: the page was made without the runs, "
         return Section("plots", absent=why + "and no coordinates were kept.")
-    return map_section(scatters, _sides(evidence, evidence.ace))
+    return map_section(scatters, _sides(evidence))
 
 
 def _clusters(evidence: Evidence) -> Section | None:
@@ -268,8 +266,11 @@ def _shared(laid_out: Coordinates, objects: np.ndarray) -> tuple[np.ndarray, str
     return laid_out.planes[0][rows], laid_out.axes[0]
 
 
-def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:
+def _sides(evidence: Evidence) -> dict[str, list[int]]:
     """Spaces that give ACE's answer, heaviest first; the others, those that were left out first."""
+    result = evidence.ace
+    if result is None:
+        return {"selected": list(range(len(evidence.spaces))), "excluded": []}
     own = evidence.made_in[evidence.judgement.ranking.order[0]]
     weight = dict(
         zip(result.winner.spaces, np.asarray(result.winner.weights).tolist(), strict=True)

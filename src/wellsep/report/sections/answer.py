@@ -36,7 +36,7 @@ def answer_section(
     draws = 0 if ranking.confidence is None else ranking.confidence.n_draws
     shown: dict[str, Any] = {
         "bar": bar,
-        "bar_said": f"First place in {count(draws, 'random half', 'random halves')} of the data:",
+        "bar_said": f"First place in {count(draws, 'half-sample')}:",
         "groups": [],
         "questions": [],
         "map": map_said,
@@ -103,8 +103,7 @@ def _agreed_groups(
         groups.append({**row, "support": support.get(name)})
     many = len(agreed.contenders) > 1
     title = "Agreed: the same in all contenders" if many else "Agreed: one run alone comes first"
-    note = f"{agreed.n_objects_agreed:,} of {count(len(agreed.codes), 'object')}. "
-    note += "Support: how far the better runs find the group again, 1 = exactly."
+    note = "Support: how far the better runs find the group again, 1 = exactly."
     if len(rows) > MOST_GROUPS:
         note = f"{count(len(rows) - MOST_GROUPS, 'more group')} in the part Map. {note}"
     return {"groups": groups, "groups_title": title, "groups_note": note}

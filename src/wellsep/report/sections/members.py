@@ -16,6 +16,7 @@ from wellsep.report.sections.scatter import LONGEST_TEXT, MOST_KINDS, object_nam
 LARGEST = 32  # pixels of a side
 SHOWN = 26  # of a side on the page
 N_TEXTS = 3  # objects of a group that are shown by their texts
+N_NAMES = 5  # by their names
 ACROSS = 40  # tiles in a row of the sheet
 MOST_BYTES = 1_400_000  # of the sheet; base64 makes a third more of it
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
@@ -37,8 +38,11 @@ class Members:
         objects = np.asarray(positions, dtype=np.intp)
         if self.texts is not None and self.images is None and len(objects) > 1:
             objects = objects[:N_TEXTS]
+        if not self.pictured:
+            objects = objects[:N_NAMES]
+        names = objects.tolist() if self.ids is None else object_names(self.ids, objects)
         shown = []
-        for position, name in zip(objects.tolist(), object_names(self.ids, objects), strict=True):
+        for position, name in zip(objects.tolist(), names, strict=True):
             text = "" if self.texts is None else str(self.texts[position])[:LONGEST_TEXT]
             at = None
             if self.images is not None:

@@ -7,10 +7,10 @@
   const of = (node) => `cluster ${data.clusters[node]} of ${data.levels[data.level[node]]}`;
 
   W.draw(W.chart('tree'), (width) => {
-    const left = Math.min(130, width / 4), height = row * data.levels.length + 16;
+    const left = Math.min(140, width / 4), height = row * data.levels.length + 16;
     const svg = W.svg(W.chart('tree'), width, height, `Which clusters of ${data.levels.length} partitions have objects in common`);
-    const x = (node) => left + data.x[node] * (width - left - 10), y = (node) => row * (data.level[node] + 0.5);
-    data.levels.forEach((name, level) => W.text(svg, 4, row * (level + 0.5) + 4, W.cut(name, 18), {class: run(level) === W.state.run ? 'strong' : null}));
+    const x = (node) => left + 14 + data.x[node] * (width - left - 24), y = (node) => row * (data.level[node] + 0.5);
+    data.levels.forEach((name, level) => W.text(svg, 4, row * (level + 0.5) + 4, W.cut(name, Math.floor((left - 8) / 7.4)), {class: run(level) === W.state.run ? 'strong' : null}));
     data.links.forEach(([above, below], i) => svg.append(W.make('line', {
       x1: x(above), y1: y(above), x2: x(below), y2: y(below), stroke: 'var(--quiet)',
       'stroke-width': 0.6 + (9 * data.counts[i]) / largest, opacity: 0.12 + 0.75 * data.shares[i],
@@ -23,7 +23,9 @@
         cx: x(node), cy: y(node), r, fill: W.colour(data.codes[node]), stroke: 'var(--panel)', 'stroke-width': 1.5, class: 'mark',
         'data-do': run(data.level[node]), 'data-tip': `${of(node)}\n${size} objects`,
       }));
-      if (crowd[data.level[node]] * 34 < width) W.text(svg, x(node) + r + 3, y(node) + 4, W.cut(data.clusters[node], 8));
+      const room = (width - left - 24) / crowd[data.level[node]] - r - 14;
+      const name = W.cut(data.clusters[node], 8);
+      if (name.length * 7 <= room) W.text(svg, x(node) + r + 3, y(node) + 4, name);
     });
     const choose = (at) => { if (at >= 0) W.chooseRun(at); };
     W.touchable(svg, choose);
