@@ -18,6 +18,7 @@ from wellsep.compute.engine.threads import budget_bytes, cut_rows
 
 FEWEST, AT_ONCE = 4, 64  # candidates that are looked at together, after an exchange and at most
 GAIN = 1e-12  # share of the cost that an exchange must bring
+FEW_MEDOIDS = 12  # up to which a product with all memberships is the faster way to add up
 RowsOf = Callable[[np.ndarray], np.ndarray]  # objects → (b, n) distances to all
 
 
@@ -32,32 +33,36 @@ class Medoids(NamedTuple):
 
 
 class _State:
-    """Nearest and second nearest medoid of every object."""
+    """Nearest medoid of every object, and the distance to the second nearest."""
 
     def __init__(self, rows_of: RowsOf, medoids: np.ndarray) -> None:
-        self.medoids, self.table = medoids.copy(), rows_of(medoids)
-        self.objects = np.arange(self.table.shape[1])
-        self.is_medoid = np.zeros(len(self.objects), dtype=bool)
+        self.medoids, self.table = medoids.copy(), rows_of(medoids)  # (k,), (k, n)
+        n = self.table.shape[1]
+        self.is_medoid = np.zeros(n, dtype=bool)
         self.is_medoid[medoids] = True
-        self.settle()
+        self.first = np.zeros(n, dtype=np.intp)
+        self.near, self.second = np.empty(n), np.empty(n)
+        self.members = np.zeros((n, len(medoids)))
+        self.settle(np.arange(n))
 
-    def settle(self) -> None:
-        table, n, k = self.table, len(self.objects), len(self.medoids)
-        self.first = table.argmin(axis=0)
-        self.near = table[self.first, self.objects]
-        if k > 1:
-            table[self.first, self.objects] = np.inf
-            self.second = table.min(axis=0)
-            table[self.first, self.objects] = self.near
+    def settle(self, objects: np.ndarray) -> None:
+        """Look up the two nearest medoids of these objects, and add up the cost anew."""
+        table, columns = self.table[:, objects], np.arange(len(objects))
+        first = table.argmin(axis=0)
+        self.members[objects, self.first[objects]] = 0.0
+        self.members[objects, first] = 1.0
+        self.first[objects], self.near[objects] = first, table[first, columns]
+        table[first, columns] = np.inf
+        self.second[objects] = table.min(axis=0)
         self.cost = float(self.near.sum())
-        self.near_sums = np.bincount(self.first, self.near, k)
-        self.members = np.zeros((n, k))
-        self.members[self.objects, self.first] = 1.0
+        self.near_sums = np.bincount(self.first, self.near, len(self.medoids))
+        self.second_sums = np.bincount(self.first, self.second, len(self.medoids))
 
     def swap(self, medoid: int, candidate: int, row: np.ndarray) -> None:
         self.is_medoid[[self.medoids[medoid], candidate]] = False, True
+        concerned = (self.table[medoid] <= self.second) | (row <= self.second)
         self.medoids[medoid], self.table[medoid] = candidate, row
-        self.settle()
+        self.settle(np.flatnonzero(concerned))
 
     def changes(self, rows: np.ndarray) -> np.ndarray:
         """(b, k) how the cost changes where a candidate takes the place of a medoid.
@@ -67,13 +72,24 @@ class _State:
         distance to the candidate the former is at min(d, second), which is clip(d, near, second)
         less what the latter gains, near − min(d, near).
         """
-        nearer = np.minimum(rows, self.near).sum(axis=1) - self.cost
-        if len(self.medoids) == 1:
+        (b, n), k = rows.shape, len(self.medoids)
+        if k == 1:
             change: np.ndarray = rows.sum(axis=1, keepdims=True) - self.cost
             return change
-        changes: np.ndarray = np.clip(rows, self.near, self.second) @ self.members
-        changes -= self.near_sums
-        changes += nearer[:, None]
+        if k <= FEW_MEDOIDS:
+            gain = np.minimum(rows, self.near).sum(axis=1) - self.cost
+            changes = np.clip(rows, self.near, self.second) @ self.members - self.near_sums
+        else:  # few objects are nearer to a candidate than to their second nearest medoid
+            closer = rows < self.second
+            candidate = np.repeat(np.arange(b), np.count_nonzero(closer, axis=1))
+            entries = np.flatnonzero(closer)
+            objects = entries - candidate * n
+            distance, near = rows.reshape(-1)[entries], self.near[objects]
+            gain = np.bincount(candidate, np.minimum(distance - near, 0.0), b)
+            saved = np.maximum(distance, near) - self.second[objects]
+            cells = np.bincount(candidate * k + self.first[objects], saved, b * k)
+            changes = cells.reshape(b, k) + (self.second_sums - self.near_sums)
+        changes += gain[:, None]
         return changes
 
 
