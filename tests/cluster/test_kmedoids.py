@@ -310,3 +310,25 @@ def test_a_start_that_names_no_objects_is_refused_in_a_sentence(case, init, erro
     X, options, _ = FITS[case]
     with pytest.raises(error, match=sentence):
         ws.KMedoids(3, init=init, **options).fit(X)
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis", "dc"])
+def test_new_rows_are_refused_where_all_rows_of_fit_decide_the_distance(metric):
+    model = ws.KMedoids(3, metric=metric, random_state=0).fit(ROWS)
+    assert model.labels_.max() == 2
+    with pytest.raises(ValueError, match=f"got '{metric}', which needs all rows at once"):
+        model.predict(ROWS[:5])
+    with pytest.raises(ValueError, match=f"got '{metric}', which needs all rows at once"):
+        ws.KMedoids(3, metric=metric, init=ROWS[:3] + 1e-6).fit(ROWS)
+
+
+@pytest.mark.parametrize("k", [2, 12, 13, 30])
+def test_no_exchange_of_a_medoid_for_another_object_lowers_the_cost(k):
+    D = squareform(pdist(np.random.default_rng(0).normal(size=(120, 3))))
+    model = ws.KMedoids(k, metric="precomputed", n_init=1, random_state=0).fit(D)
+    others = np.setdiff1d(np.arange(120), model.medoid_indices_)
+    for m in range(k):
+        rest = np.delete(model.medoid_indices_, m)
+        without = D[:, rest].min(axis=1)
+        costs = np.minimum(without[:, None], D[:, others]).sum(axis=0)
+        assert costs.min() >= model.inertia_ * (1 - 1e-9)

@@ -32,7 +32,7 @@ from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.metrics.row_preparation import centred_rows
-from wellsep.compute.metrics.table import METRICS, Metric, find, whole
+from wellsep.compute.metrics.table import METRICS, Metric, find, need_coordinates, whole
 from wellsep.distances.base import PairSpace
 
 
@@ -179,7 +179,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             Objects, given as in fit. After a fit on distances: distances of m objects to the n
             objects of fit, of which those to the medoids are used. After a fit on mixed columns: a
             frame with these columns; ranges stay those of the objects of fit, see
-            :meth:`MixedTable.followed_by`.
+            :meth:`MixedTable.followed_by`. Metrics that need all rows at once ("dc", "seuclidean",
+            "mahalanobis") do not say how far new rows lie from those of fit, and are refused.
 
         Returns
         -------
@@ -271,6 +272,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
 def _row_distances(rows: Any, others: Any, metric: Metric) -> np.ndarray:
     """(k, m) distances of k rows to m others, in their own unit."""
+    need_coordinates(metric, "where rows are compared with others than those of fit")
     if sp.issparse(others):
         joined = sp.vstack([sp.csr_array(rows), others], format="csr")
     else:
