@@ -71,6 +71,22 @@ def test_trimming_drops_the_share_that_is_asked_for_and_refines(spoiled):
         np.testing.assert_allclose(fixed.cluster_centers_[code], X[own].mean(axis=0), atol=1e-6)
 
 
+@pytest.mark.parametrize("trim", ["auto", 0.0])
+def test_trimming_without_outliers_counts_every_point_with_its_own_weight(trim):
+    X = np.append(np.arange(60.0), 61.4)[:, None]
+    given = np.append(np.tile([1.0, 2.0], 30), 1.0)
+    untrimmed = ws.RobustKMeans(2, min_cluster_size=8, random_state=0).fit(X, sample_weight=given)
+    assert untrimmed.weights_[-1] < 1.0  # by its M, which lies below that of an outlier
+    model = ws.RobustKMeans(2, trim=trim, min_cluster_size=8, random_state=0)
+    model.fit(X, sample_weight=given)
+    assert not model.outlier_.any()
+    np.testing.assert_array_equal(model.weights_, given)
+    for code in range(2):
+        own = model.labels_ == code
+        center = np.average(X[own], axis=0, weights=given[own])
+        np.testing.assert_allclose(model.cluster_centers_[code], center)
+
+
 def test_a_small_cluster_survives_only_where_the_smallest_size_says_so():
     rng = np.random.default_rng(1)
     big = np.vstack([rng.normal(size=(150, 2)), rng.normal([14, 0], size=(150, 2))])

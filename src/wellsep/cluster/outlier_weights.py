@@ -190,7 +190,7 @@ def robust_kmeans(points: PointSet, given: FitInput, progress: NoProgress) -> Ro
     """
     search, share = given.options
     ended = cfmeans(points, given._replace(options=search), progress)
-    if not share:
+    if share is None:
         return RobustResult(*ended[:4], given.point_weights)
     X, centers = given.X, ended.centers
     whole = prepare(X, given.weights, "euclidean", points.frame)
@@ -330,7 +330,7 @@ class RobustKMeans(_WeightedByOutliers):
         size, trim = check_count("min_cluster_size", self.min_cluster_size), check_trim(self.trim)
         outliers = robust_weights(given.X, size, given.weights, n_jobs=self.n_jobs)
         self.lof_scores_, self.outlier_ = outliers.scores, outliers.scores > OUTLYING
-        share = float(np.mean(self.outlier_)) if trim == "auto" else float(trim or 0.0)
+        share = float(np.mean(self.outlier_)) if trim == "auto" else trim
         options = CFOptions(max_moves=limits[0], max_seconds=limits[1]), share
         return given._replace(point_weights=outliers.weights, options=options)
 
