@@ -9,11 +9,12 @@ tolerance) merge at once, so a node of the hierarchy may have more than two chil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.cluster.hierarchy import linkage
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import squareform
 
 TIE = 1e-12  # relative; weights, stabilities and scores closer than this are equal
 
@@ -25,39 +26,12 @@ class Density(NamedTuple):
     outlier_scores: np.ndarray  # (L,) GLOSH, 0 = inside, near 1 = far out
 
 
-@dataclass(frozen=True)
-class Grouping:
-    """Groups of points and how they came about."""
-
-    labels: np.ndarray  # (L,) -1 = outlier
-    fallback: bool = False  # no group was found: one group by the outlier-score rule
-    outlier_scores: np.ndarray | None = None  # (L,) when the fallback ran
-    threshold: float | None = None
-
-
 def mutual_reachability(distance: np.ndarray, min_samples: int) -> np.ndarray:
     """Largest of the distance and the two core distances; the point itself is not counted."""
     rank = min(min_samples, len(distance) - 1)
     core = np.sort(distance, axis=1)[:, rank]
     reachability: np.ndarray = np.maximum(distance, np.maximum.outer(core, core))
     return reachability
-
-
-def tree_weights(distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Prim's order of the points, and the distance at which each joined the tree."""
-    n = len(distance)
-    order = np.zeros(n, dtype=np.intp)
-    weight = np.zeros(n)
-    nearest = distance[0].astype(float)
-    least = np.full(n, -np.inf)  # infinite for points that are in the tree already
-    nearest[0] = least[0] = np.inf
-    for step in range(1, n):
-        point = int(nearest.argmin())
-        order[step], weight[step] = point, nearest[point]
-        least[point] = np.inf
-        np.minimum(nearest, distance[point], out=nearest)
-        np.maximum(nearest, least, out=nearest)
-    return order, weight
 
 
 class _Node(NamedTuple):
@@ -67,41 +41,21 @@ class _Node(NamedTuple):
 
 
 def _merge_tree(distance: np.ndarray, tolerance: float) -> list[_Node]:
-    """Single linkage with equal weights merged together; node id n + i is the i-th merge.
-
-    In Prim's order every component of a threshold graph is a run of neighbours, so the points merge
-    along that order.
-    """
-    n = len(distance)
-    order, weights = tree_weights(distance)
-    nodes = [_Node(np.inf, (), 1)] * n
-    # runs: [first position, last position] -> node, kept at both ends; lists, for n is small
-    node_at, weight = order.tolist(), weights.tolist()
-    left, right = list(range(n)), list(range(n))
-    by_weight = (np.argsort(weights[1:], kind="stable") + 1).tolist()
-    start = 0
-    while start < n - 1:
-        stop = start + 1
-        while stop < n - 1 and weight[by_weight[stop]] <= weight[by_weight[stop - 1]] * (
-            1 + tolerance
-        ):
-            stop += 1
-        level = weight[by_weight[stop - 1]]
-        density = 1.0 / level if level > 0 else np.inf
-        chains: list[list[int]] = []
-        for gap in sorted(by_weight[start:stop]):
-            if chains and left[gap - 1] == chains[-1][-1]:
-                chains[-1].append(gap)
-            else:
-                chains.append([gap])
-        for chain in chains:
-            # the run before the first gap, then the run after each gap
-            children = [node_at[left[chain[0] - 1]], *(node_at[gap] for gap in chain)]
-            first, last = left[chain[0] - 1], right[chain[-1]]
-            nodes.append(_Node(density, tuple(children), sum(nodes[c].size for c in children)))
-            node_at[first] = len(nodes) - 1
-            left[last], right[first] = first, last
-        start = stop
+    """Single linkage with equal weights merged together; the points come first, the root last."""
+    merges = linkage(squareform(distance, checks=False), "single")
+    weights = merges[:, 2]
+    # The last weight of each run of equal ones is that of all.
+    last = np.append(weights[1:] > weights[:-1] * (1 + tolerance), True)
+    level = weights[last][np.append(0, np.cumsum(last[:-1]))]
+    with np.errstate(divide="ignore"):
+        density = (1.0 / level).tolist()
+    nodes = [_Node(np.inf, (), 1)] * len(distance)
+    for pair, size, here in zip(merges[:, :2].astype(int), merges[:, 3], density, strict=True):
+        children: list[int] = []
+        for child in pair.tolist():
+            together = nodes[child].children and nodes[child].density == here
+            children += nodes[child].children if together else [child]
+        nodes.append(_Node(here, tuple(children), int(size)))
     return nodes
 
 
@@ -234,19 +188,17 @@ def renumber(labels: np.ndarray) -> np.ndarray:
     return np.array([seen.get(label, -1) for label in labels.tolist()], dtype=np.intp)
 
 
-def density_groups(distance: np.ndarray, *, tolerance: float = TIE) -> Grouping:
-    """HDBSCAN; if it finds no group, the points that are no outliers form one.
+def density_groups(distance: np.ndarray, *, tolerance: float = TIE) -> tuple[np.ndarray, bool]:
+    """Groups of HDBSCAN; if there are none, the points that are no outliers form one (True).
 
     A point is an outlier when its GLOSH score exceeds Q3 + 1.5 IQR of all scores.
     """
-    found = hdbscan(distance, tolerance=tolerance)
-    if (found.labels >= 0).any():
-        return Grouping(found.labels)
-    scores = found.outlier_scores
+    labels, scores = hdbscan(distance, tolerance=tolerance)
+    if (labels >= 0).any():
+        return labels, False
     low, high = np.quantile(scores, [0.25, 0.75])
-    threshold = float(high + 1.5 * (high - low))
-    inside = scores <= threshold + tolerance
-    return Grouping(np.where(inside, 0, -1), True, scores, threshold)
+    inside = scores <= high + 1.5 * (high - low) + tolerance
+    return np.where(inside, 0, -1), True
 
 
 def row_distances(rows: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:

@@ -28,7 +28,6 @@ from wellsep.evaluate.ace_method.baselines import (
 from wellsep.evaluate.ace_method.groups import (
     LINKS,
     TIE,
-    Grouping,
     dbscan,
     density_groups,
     renumber,
@@ -229,17 +228,18 @@ def answer_of(matrix: np.ndarray, kept: np.ndarray, options: Ace, index: str) ->
     agreement = CORRELATIONS[options.correlation](rows, tolerance=tolerance)
     edges, adjusted = edge_weights(agreement, options.alpha)
     # steps 4 and 5: grouping
+    fallback = False
     if options.grouping == "dbscan":
-        first = Grouping(dbscan(agreement.distance, options.eps, tolerance=tolerance))
+        coarse = dbscan(agreement.distance, options.eps, tolerance=tolerance)
     else:
-        first = density_groups(agreement.distance, tolerance=tolerance)
-    labels = split_groups(rows, first.labels, tolerance=tolerance)
+        coarse, fallback = density_groups(agreement.distance, tolerance=tolerance)
+    labels = split_groups(rows, coarse, tolerance=tolerance)
     # steps 6 and 7: link analysis and winner
     subgroups = tuple(
-        _weigh(np.flatnonzero(labels == label), rows, edges, first.labels, LINKS[options.links])
+        _weigh(np.flatnonzero(labels == label), rows, edges, coarse, LINKS[options.links])
         for label in range(labels.max(initial=-1) + 1)
     )
-    outside = np.flatnonzero(first.labels < 0)
+    outside = np.flatnonzero(coarse < 0)
     winner, answer = _choose(subgroups, outside, rows, options.outliers == "compete", tolerance)
 
     def positions(local: Iterable[int]) -> tuple[int, ...]:
@@ -251,12 +251,12 @@ def answer_of(matrix: np.ndarray, kept: np.ndarray, options: Ace, index: str) ->
         adjusted=None if adjusted is None else freeze(adjusted),
         edges=freeze(edges),
         members=tuple(
-            positions(np.flatnonzero(first.labels == g))
-            for g in range(first.labels.max(initial=-1) + 1)
+            positions(np.flatnonzero(coarse == g))
+            for g in range(coarse.max(initial=-1) + 1)
         ),
         outliers=positions(outside),
         subgroups=tuple(replace(s, members=positions(s.members)) for s in subgroups),
-        fallback=first.fallback,
+        fallback=fallback,
     )
     winner = replace(winner, spaces=positions(winner.spaces))
     return Decision(varying, groups, winner, answer)
@@ -293,7 +293,7 @@ def split_groups(rows: np.ndarray, labels: np.ndarray, *, tolerance: float = TIE
         inner = np.zeros(len(members), dtype=np.intp)
         if len(members) > SPLIT_ABOVE:
             distance = row_distances(rows[members], tolerance=tolerance)
-            inner = density_groups(distance, tolerance=tolerance).labels.copy()
+            inner, _ = density_groups(distance, tolerance=tolerance)
             alone = inner < 0
             inner[alone] = inner.max() + 1 + np.arange(alone.sum())
         fine[members] = following + inner
