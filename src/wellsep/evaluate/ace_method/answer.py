@@ -203,20 +203,10 @@ def _among_winners(result: AceResult, matrix: Any) -> np.ndarray:
 
 def explain_ace(
     result: AceResult, shown: Mapping[str, np.ndarray], how_sure: Iterable[str]
-) -> list[str]:
+) -> Iterator[str]:
     """Explain the answer, one paragraph per step; ``how_sure`` ends the last one."""
     baselines = [*result.compare(shown, "ACE")]
-    answer = (
-        best_in_words(result),
-        [*baselines, TOGETHER] if "consensus" in shown else baselines,
-        (*_agreement_of_winners(result), *how_sure),
-    )
-    return [*explain_spaces(result), *_paragraphs(answer)]
-
-
-def explain_spaces(result: AceResult) -> list[str]:
-    """How ACE came to the spaces that answer, one paragraph per step."""
-    steps = (
+    steps: tuple[Iterable[str], ...] = (
         _question(result),
         _multimodality(result),
         result.notes,
@@ -224,12 +214,11 @@ def explain_spaces(result: AceResult) -> list[str]:
         _agreement(result),
         _groups(result),
         _winner(result),
+        best_in_words(result),
+        [*baselines, TOGETHER] if "consensus" in shown else baselines,
+        (*_agreement_of_winners(result), *how_sure),
     )
-    return _paragraphs(steps)
-
-
-def _paragraphs(steps: Iterable[Iterable[str]]) -> list[str]:
-    return [paragraph for step in steps if (paragraph := " ".join(step))]
+    return filter(None, map(" ".join, steps))
 
 
 def _question(result: AceResult) -> Iterator[str]:
@@ -256,10 +245,8 @@ def _multimodality(result: AceResult) -> Iterator[str]:
             "care, next to the mean scores."
         )
     else:
-        gone = sorted(
-            (d for d in result.dropped if d.step == "dip"), key=lambda d: natural_key(d.space)
-        )
-        untested = result.untested
+        dropped, untested = (d.space for d in result.dropped if d.step == "dip"), result.untested
+        gone = sorted(dropped, key=natural_key)
         passed = len(result.spaces) - len(gone) - len(untested)
         yield (
             f"{passed} of {count(len(result.spaces), 'space')} "
@@ -269,7 +256,8 @@ def _multimodality(result: AceResult) -> Iterator[str]:
         if untested:
             yield f"The test is undefined in {listing(map(repr, untested))}; they stay."
         if gone:
-            names = listing(f"{d.space!r} ({d.reason.partition('(')[2]}" for d in gone)
+            adjusted = dict(zip(result.spaces, np.asarray(result.screen.adjusted), strict=True))
+            names = listing(f"{name!r} (adjusted p = {adjusted[name]:.3g})" for name in gone)
             yield f"Left out, because the test cannot rule out a single mode there: {names}."
     constant = [d.space for d in result.dropped if d.step == "constant"]
     if constant:
@@ -346,20 +334,16 @@ def _winner(result: AceResult) -> Iterator[str]:
             yield "there is no group, and its mean score is the largest."
         return
     mean = result.groups.subgroups[result.winner.subgroups[0]].mean
-    if len(result.winner.subgroups) > 1:
-        n = len(result.winner.subgroups)
+    if (n := len(result.winner.subgroups)) > 1:
         yield f"{n} groups tie with the largest mean score ({mean:.4g}) and share"
         yield f"the answer: {listing(shown)}."
     elif len(result.groups.subgroups) == 1:
         yield f"ACE's scores are the weighted mean of those in {listing(shown)}."
     else:
-        others = [
-            s.mean
-            for i, s in enumerate(result.groups.subgroups)
-            if i not in result.winner.subgroups
-        ]
+        (won,) = result.winner.subgroups
+        following = max(s.mean for i, s in enumerate(result.groups.subgroups) if i != won)
         yield (
-            f"The group with the largest mean score ({mean:.4g}; next {max(others):.4g}) wins: "
+            f"The group with the largest mean score ({mean:.4g}; next {following:.4g}) wins: "
             f"{listing(shown)}."
         )
     if result.winner.test:
@@ -385,29 +369,25 @@ def best_in_words(result: AceResult) -> Iterator[str]:
         second = np.flatnonzero(place == place[place > 1].min())
         names = named(result.partitions, second)
         yield f"Next: {names} ({cell(scores[second].max())})."
-    if result.coverage is not None:
-        low = [i for i in np.flatnonzero(place == 1) if result.coverage[i] < 1]
-        if low:
-            yield describe_coverage(min(result.coverage[i] for i in low), result.noise)
+    if result.coverage is not None and (lowest := result.coverage[first].min()) < 1:
+        yield describe_coverage(lowest, result.noise)
 
 
 def _agreement_of_winners(result: AceResult) -> Iterator[str]:
     mean = result.mean_correlation
-    if mean is not None:
-        linked = int(np.count_nonzero(np.triu(_among_winners(result, result.groups.edges), 1)))
-        n = len(result.winner.spaces)
-        pairs = count(n * (n - 1) // 2, "pair")
-        tested = (
-            "" if result.groups.adjusted is None else f", {linked} of their {pairs} significantly"
-        )
-        if mean < 0:
-            yield (
-                "Confidence: the winning spaces rank the partitions in opposite ways (mean "
-                f"correlation {mean:.2f}); the answer is an average of them."
-            )
-        else:
-            yield f"Confidence: the winning spaces agree (mean correlation {mean:.2f}{tested})."
-        if not linked and mean >= 0:
-            yield "So they count alike, and their agreement may be chance."
-    else:
+    if mean is None:
         yield "Confidence: one space alone gives the answer, and no other confirms it."
+        return
+    if mean < 0:
+        yield (
+            "Confidence: the winning spaces rank the partitions in opposite ways (mean "
+            f"correlation {mean:.2f}); the answer is an average of them."
+        )
+        return
+    linked = int(np.count_nonzero(np.triu(_among_winners(result, result.groups.edges), 1)))
+    n = len(result.winner.spaces)
+    pairs = count(n * (n - 1) // 2, "pair")
+    tested = "" if result.groups.adjusted is None else f", {linked} of their {pairs} significantly"
+    yield f"Confidence: the winning spaces agree (mean correlation {mean:.2f}{tested})."
+    if not linked:
+        yield "So they count alike, and their agreement may be chance."

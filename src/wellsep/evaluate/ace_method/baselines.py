@@ -25,14 +25,6 @@ from wellsep.runs import Runs
 from wellsep.spaces import holm
 
 
-class Filled(NamedTuple):
-    """An oriented score matrix without gaps."""
-
-    matrix: np.ndarray  # (L, M), larger is better
-    undefined: tuple[tuple[str, str, str], ...]  # (space, partition, reason)
-    fill: float | None  # what took the place of undefined values
-
-
 class Passed(NamedTuple):
     """Outcome of the dip test over all spaces."""
 
@@ -41,61 +33,46 @@ class Passed(NamedTuple):
     none_passed: bool
 
 
-def fill_undefined(scores: Scores, index: str | None = None, *, undefined: str = "worst") -> Filled:
-    """Orient the scores of one index; undefined values take the smallest of the whole matrix."""
-    check_kind("scores", scores, Scores, "make them with score_runs")
-    check_choice("undefined", undefined, UNDEFINED)
-    index = scores.check_index(index)
+def fill_undefined(
+    scores: Scores, index: str, undefined: str
+) -> tuple[np.ndarray, tuple[tuple[str, str, str], ...]]:
+    """(L, M) scores of one index without gaps, larger is better; (space, partition, why) of each.
+
+    An undefined value takes the smallest of the whole matrix.
+    """
     matrix = scores.oriented(index)
-    gaps = tuple(
-        (
-            scores.spaces[i],
-            scores.partitions[j],
-            scores.why(scores.spaces[i], scores.partitions[j], index) or "",
-        )
-        for i, j in np.argwhere(np.isnan(matrix))
-    )
-    if not gaps:
-        return Filled(matrix, (), None)
-    space, partition, reason = gaps[0]
-    if len(gaps) == matrix.size:
-        raise NothingToRank(
-            f"{index} is undefined for every partition in every space; "
-            f"{partition!r} in {space!r}: {reason}"
-        )
-    if undefined == "error":
-        raise ValueError(
-            f"scores must be defined with undefined='error', got no {index} for {partition!r} "
-            f"in {space!r} ({reason}); choose undefined='worst'."
-        )
-    fill = float(np.nanmin(matrix))
-    return Filled(np.where(np.isnan(matrix), fill, matrix), gaps, fill)
+    cells = ((scores.spaces[i], scores.partitions[j]) for i, j in np.argwhere(np.isnan(matrix)))
+    gaps = tuple((*cell, scores.why(*cell, index) or "") for cell in cells)
+    return fill_worst(matrix, undefined, index, gaps), gaps
 
 
-def fill_worst(matrix: np.ndarray, undefined: str, index: str) -> np.ndarray:
-    """The scores of a half-sample, the smallest of all where one is undefined."""
-    gaps = np.isnan(matrix)
-    if not gaps.any():
+def fill_worst(
+    matrix: np.ndarray, undefined: str, index: str, gaps: tuple[tuple[str, str, str], ...] = ()
+) -> np.ndarray:
+    """The scores, the smallest of all where one is undefined; ``gaps`` are not known in a draw."""
+    missing = np.isnan(matrix)
+    if not missing.any():
         return matrix
-    if gaps.all():
-        raise NothingToRank(f"{index} is undefined for every partition in every space.")
+    if missing.all():
+        why = "".join(f"; {name!r} in {space!r}: {reason}" for space, name, reason in gaps[:1])
+        raise NothingToRank(f"{index} is undefined for every partition in every space{why}")
     if undefined == "error":
+        cases = [f"for {name!r} in {space!r} ({reason})" for space, name, reason in gaps[:1]]
         raise ValueError(
-            f"scores must be defined with undefined='error', got no {index} in a half-sample; "
-            "choose undefined='worst'."
+            f"scores must be defined with undefined='error', got no {index} "
+            f"{''.join(cases) or 'in a half-sample'}; choose undefined='worst'."
         )
-    return np.where(gaps, np.nanmin(matrix), matrix)
+    return np.where(missing, np.nanmin(matrix), matrix)
 
 
-def passing_spaces(scores: Scores, *, dip: bool = True, alpha: float = 0.05) -> Passed:
+def passing_spaces(scores: Scores, *, dip: bool, alpha: float) -> Passed:
     """Spaces that Holm rejects as unimodal at `alpha`, and those whose test is undefined (NaN).
 
     All spaces stay without the test, and if no test finds more than one mode: a space that could
     not be tested must not decide alone for that reason.
     """
-    if not check_flag("dip", dip):
+    if not dip:
         return Passed(np.arange(len(scores.spaces)), None, False)
-    check_fraction("dip_alpha", alpha)
     if scores.dip is None:
         raise ValueError(
             "scores must carry dip p-values for dip=True, got none; "
@@ -152,8 +129,13 @@ def own_space_scores(
             f"Partition {alone!r} has no space of its own, so it has no own-space score. "
             "Use mean_scores or ace."
         )
-    matrix = fill_undefined(scores, index, undefined=undefined).matrix
+    matrix = _checked_matrix(scores, index, undefined)
     return own_space_means(matrix, scores.made_in, Classes.all_differ(scores.partitions))
+
+
+def _checked_matrix(scores: Scores, index: str | None, undefined: str) -> np.ndarray:
+    check_choice("undefined", undefined, UNDEFINED)
+    return fill_undefined(scores, scores.check_index(index), undefined)[0]
 
 
 def own_space_means(matrix: np.ndarray, made_in: np.ndarray, classes: Classes) -> np.ndarray:
@@ -200,9 +182,11 @@ def mean_scores(
     >>> mean_scores(Scores.from_matrix([[0.25, 0.5], [0.75, 1.0]]), dip=False)
     array([0.5 , 0.75])
     """
-    matrix = fill_undefined(scores, index, undefined=undefined).matrix
-    admitted = matrix[passing_spaces(scores, dip=dip, alpha=dip_alpha).kept]
-    means: np.ndarray = admitted.mean(axis=0)
+    check_kind("scores", scores, Scores, "make them with score_runs")
+    matrix = _checked_matrix(scores, index, undefined)
+    check_flag("dip", dip)
+    check_fraction("dip_alpha", dip_alpha)
+    means: np.ndarray = matrix[passing_spaces(scores, dip=dip, alpha=dip_alpha).kept].mean(axis=0)
     return means
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -75,26 +74,8 @@ def ace(
     dip : bool
         Leave out spaces the dip test finds unimodal. A space whose test is undefined (p is NaN)
         is kept. If no test finds more than one mode, all are kept. The explanation says which.
-    dip_alpha : float
-        Family-wise level of that test.
-    alpha : float or None
-        Family-wise level of the edge test; None: every positive correlation is an edge.
-    correlation : {"spearman", "kendall"}
-        Rank correlation between the scores of two spaces.
-    grouping : {"hdbscan", "dbscan"}
-        How spaces are grouped in phase 1; phase 2 (inside groups of more than 5 spaces) is always
-        HDBSCAN.
-    eps : float
-        Largest distance (1 - correlation) between neighbours in DBSCAN.
-    links : {"pagerank", "hits"}
-        How the spaces of a group are weighted.
-    outliers : {"drop", "compete"}
-        "compete": the best space outside the groups decides if its mean is no smaller than the best
-        group's and a paired one-sided t-test rejects at .05.
-    undefined : {"worst", "error"}
-        "worst": undefined scores count as the smallest of the whole matrix; "error" raises.
-    tie_tolerance : float
-        Relative difference under which scores, distances and means are equal.
+    dip_alpha, alpha, correlation, grouping, eps, links, outliers, undefined, tie_tolerance
+        The switches of the method, see :class:`wellsep.Ace`.
 
     Returns
     -------
@@ -165,7 +146,7 @@ def judge_by_ace(
         )
 
     # step 1: scores, larger is better, without gaps
-    whole, gaps, fill = fill_undefined(scores, index, undefined=options.undefined)
+    whole, gaps = fill_undefined(scores, index, options.undefined)
     matrix = np.take(whole, classes.first, axis=1)  # (L, D)
     # step 2: multimodality
     passed = passing_spaces(scores, dip=dip, alpha=options.dip_alpha)
@@ -173,7 +154,9 @@ def judge_by_ace(
     varying, groups, winner, answer = answer_of(matrix, passed.kept, options, index)
     dropped = _dropped_spaces(scores, passed, varying)
     if winner.won_by == "group":
-        why = _why_outside(options.grouping, options.eps)
+        why = "its ranking agrees with no group of spaces"
+        if options.grouping == "dbscan":
+            why = f"no other space's ranking is within {options.eps:g} of its own"
         dropped += tuple(Dropped(scores.spaces[i], "grouping", why) for i in groups.outliers)
     means = {"mean_admitted": matrix[passed.kept].mean(axis=0), "mean_all": matrix.mean(axis=0)}
     if scores.is_paired:
@@ -197,22 +180,18 @@ def judge_by_ace(
         coverage=scores.coverage,
         noise=None if scores.settings is None else scores.settings.noise,
         undefined=gaps,
-        undefined_value=fill,
+        undefined_value=float(whole.min()) if gaps else None,
         notes=_notes(scores, dip),
     )
 
 
-class Decision(NamedTuple):
-    """What ACE makes of a table of scores."""
+def answer_of(
+    matrix: np.ndarray, kept: np.ndarray, options: Ace, index: str
+) -> tuple[list[int], Groups, Winner, np.ndarray]:
+    """Steps 3 to 7 on the (L, D) scores, of which the rows ``kept`` passed the dip test.
 
-    varying: list[int]  # rows that tell partitions apart
-    groups: Groups
-    winner: Winner
-    scores: np.ndarray  # (D,) the answer
-
-
-def answer_of(matrix: np.ndarray, kept: np.ndarray, options: Ace, index: str) -> Decision:
-    """Steps 3 to 7 on the (L, D) scores, of which the rows ``kept`` passed the dip test."""
+    The rows that tell partitions apart, how they agree, which of them win, and (D,) the answer.
+    """
     tolerance = options.tie_tolerance
     varying = kept[tied_rows(matrix[kept], tolerance).any(axis=1)].tolist()
     if not varying:
@@ -222,7 +201,7 @@ def answer_of(matrix: np.ndarray, kept: np.ndarray, options: Ace, index: str) ->
         )
     if len(varying) == 1:
         winner = Winner("single space", tuple(varying), freeze([1.0]))
-        return Decision(varying, Groups(), winner, matrix[varying[0]])
+        return varying, Groups(), winner, matrix[varying[0]]
     # step 3: rank agreement
     rows = matrix[varying]
     agreement = CORRELATIONS[options.correlation](rows, tolerance=tolerance)
@@ -251,15 +230,14 @@ def answer_of(matrix: np.ndarray, kept: np.ndarray, options: Ace, index: str) ->
         adjusted=None if adjusted is None else freeze(adjusted),
         edges=freeze(edges),
         members=tuple(
-            positions(np.flatnonzero(coarse == g))
-            for g in range(coarse.max(initial=-1) + 1)
+            positions(np.flatnonzero(coarse == g)) for g in range(coarse.max(initial=-1) + 1)
         ),
         outliers=positions(outside),
         subgroups=tuple(replace(s, members=positions(s.members)) for s in subgroups),
         fallback=fallback,
     )
     winner = replace(winner, spaces=positions(winner.spaces))
-    return Decision(varying, groups, winner, answer)
+    return varying, groups, winner, answer
 
 
 def edge_weights(
@@ -396,9 +374,3 @@ def _notes(scores: Scores, dip: bool) -> tuple[str, ...]:
         f"Dip test of {listing(names)}: {note[:1].lower()}{note[1:]}"
         for note, names in told.items()
     )
-
-
-def _why_outside(grouping: str, eps: float) -> str:
-    if grouping == "dbscan":
-        return f"no other space's ranking is within {eps:g} of its own"
-    return "its ranking agrees with no group of spaces"

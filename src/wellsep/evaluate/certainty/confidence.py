@@ -313,13 +313,12 @@ def repeat_ace(
             panel = filled
             if n_choosing:
                 panel = fill_worst(matrix[:, panels[draw]], options.undefined, index)  # type: ignore[index]
-            decision = answer_of(panel, admitted, options, index)
+            _, _, winner, answer = answer_of(panel, admitted, options, index)
         except NothingToRank:
             answers.append(None)
             continue
-        answering = list(decision.winner.spaces)
-        told = decision.winner.weights @ filled[answering] if n_choosing else decision.scores
-        answers.append(told)
+        answering = list(winner.spaces)
+        answers.append(winner.weights @ filled[answering] if n_choosing else answer)
         without.append(np.isnan(matrix[answering]).all(axis=0))
     tell(progress, n_draws, n_draws, "half-samples")
     return Drawn(answers, without, n_choosing)
