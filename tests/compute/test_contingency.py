@@ -11,8 +11,7 @@ from sklearn import metrics
 
 import wellsep as ws
 from wellsep.compute.statistics import contingency
-from wellsep.compute.statistics.contingency import count_labels, count_pairs
-from wellsep.compute.statistics.half_sample_tables import count_by_group
+from wellsep.compute.statistics.contingency import count_by_group, count_labels, count_pairs
 from wellsep.indices.external import AGREEMENTS, adjusted_rand
 from wellsep.partitions import Partitions
 

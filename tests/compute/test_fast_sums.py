@@ -12,10 +12,10 @@ import scipy.sparse as sp
 import wellsep as ws
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.engine import kernel_choice as twins
-from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.metrics.table import find
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics import distance_sums as sums
+from wellsep.compute.statistics.distance_sums import pair_block
 from wellsep.partitions import Partitions
 
 compiled = pytest.mark.skipif(not find_spec("numba"), reason="numba is not installed")
@@ -49,14 +49,14 @@ def test_the_sums_equal_those_of_a_sparse_product(dtype, weighted):
 def test_they_load_only_for_enough_work(monkeypatch, size, usable):
     monkeypatch.setattr(twins, "_additions_so_far", 0.0)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    assert twins.numba_pays(*size) is usable
+    assert sums.numba_pays(*size) is usable
 
 
 @compiled
 def test_earlier_work_counts(monkeypatch):
     monkeypatch.setattr(twins, "_additions_so_far", 0.0)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    answers = [twins.numba_pays(10_000, 160, 42) for _ in range(3)]
+    answers = [sums.numba_pays(10_000, 160, 42) for _ in range(3)]
     assert answers == [False, False, True]
 
 

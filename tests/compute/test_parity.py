@@ -104,9 +104,9 @@ def without_kernels() -> Iterator[None]:
 
 @contextlib.contextmanager
 def with_compiled_sums() -> Iterator[None]:
-    from wellsep.compute.engine import kernel_choice as twins
+    from wellsep.compute.statistics import distance_sums as sums
 
-    with mock.patch.object(twins, "numba_pays", return_value=True):
+    with mock.patch.object(sums, "numba_pays", return_value=True):
         yield
 
 

@@ -15,10 +15,10 @@ import wellsep.compute.statistics.extreme_pairs
 import wellsep.spaces.dip_null  # noqa: F401  (the lines of the table stand beside the references)
 from wellsep.compute.engine import kernel_choice as twins
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
-from wellsep.compute.engine.pair_blocks import pair_block
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
 from wellsep.compute.metrics.table import METRICS, Rows, rows_of
 from wellsep.compute.requests import Block
+from wellsep.compute.statistics.distance_sums import numpy_pair_block, pair_block
 from wellsep.compute.statistics.silhouette_widths import widths_from_sums
 
 FROM_SQUARES = [m for m in METRICS.values() if m.finish is not None]
@@ -113,6 +113,6 @@ def test_one_switch_turns_every_twin_off(monkeypatch, reference):
 def test_a_twin_is_asked_with_what_decides(monkeypatch):
     monkeypatch.setattr(twins, "_additions_so_far", 0.0)
     X, metric = np.zeros((2, 3)), METRICS["euclidean"]
-    assert choose(pair_block, X, metric) is twins.numpy_pair_block
+    assert choose(pair_block, X, metric) is numpy_pair_block
     assert choose(pair_block, X, METRICS["precomputed"]) is pair_block
     assert choose(pair_block, object(), metric) is pair_block

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wellsep.compute.requests import Want, want
-from wellsep.compute.statistics.noise_scatter import Noise
+from wellsep.compute.statistics.cluster_moments import Noise
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from wellsep.compute.data.opening import open_space
 from wellsep.compute.metrics.table import need_coordinates
 from wellsep.compute.requests import Pass, Task
 from wellsep.compute.statistics.cluster_moments import masses
-from wellsep.compute.statistics.sampled_sums import sampled_widths
+from wellsep.compute.statistics.distance_sums import sampled_widths
 from wellsep.indices.scoring import drop_weightless, open_task
 from wellsep.partitions import VALUE_POLICIES, Partitions
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.threads import cut_rows
-from wellsep.compute.metrics.row_preparation import Prepared, unrounded
-from wellsep.compute.metrics.table import Rows, find, square_lengths
+from wellsep.compute.metrics.row_preparation import Prepared, square_lengths, unrounded
+from wellsep.compute.metrics.table import Rows, find
 
 
 class Pairs:

@@ -1,13 +1,12 @@
 """Faster twins of reference functions, and the one place that chooses among them.
 
-``TWINS`` has a line for each reference. Those of block functions stand at the end of this file;
-any other line stands beside its reference. ``WELLSEP_KERNELS=0`` turns all twins off.
+``TWINS`` has a line for each reference, beside it; those of ``finish`` functions stand at the end
+of this file. ``WELLSEP_KERNELS=0`` turns all twins off.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import operator
 import sys
 import warnings
 from collections.abc import Callable
@@ -18,8 +17,7 @@ import numpy as np
 
 from wellsep._checks.arrays import kernels_wanted
 from wellsep._text.sentences import shown
-from wellsep.compute.engine.pair_blocks import PairPart, pair_block
-from wellsep.compute.metrics.table import Metric, Rows, half, numpy_squares, root, same_objects
+from wellsep.compute.metrics.table import Metric, Rows, half, numpy_squares, root
 
 PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
 _additions_so_far = 0.0
@@ -70,27 +68,6 @@ def numpy_usable(rows: Any, metric: Metric, *size: int) -> bool:
     return isinstance(rows, np.ndarray) and metric.finish is not None
 
 
-def numpy_pair_block(
-    i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True, add: Any = operator.matmul
-) -> PairPart:
-    """Memberships are sparse here: M additions per distance instead of ΣK multiplications."""
-    table = numpy_distances(i, j, metric)
-    sums_i = add(j.members, np.ascontiguousarray(table.T))
-    if same_objects(i, j) or not both:
-        return PairPart(sums_i, None)
-    return PairPart(sums_i, add(i.members, table))
-
-
-def numba_pays(n: int, d: int, m: int) -> bool:
-    """Whether the compiled sums beat NumPy's by half and, counting earlier work, pay for loading.
-
-    They equal NumPy's bit for bit, so it does not matter when a program changes over.
-    """
-    if m < 10 + d / 5:  # products and roots are then most of the work
-        return False
-    return compiled_pays(float(n) ** 2 * m)
-
-
 def compiled_pays(additions: float) -> bool:
     """Whether numba works and, with these additions and all before them, worth loading."""
     global _additions_so_far
@@ -119,20 +96,5 @@ def numba_works() -> bool:
     return True
 
 
-def numba_usable(rows: Any, metric: Metric, *size: int) -> bool:
-    return numpy_usable(rows, metric) and bool(size) and numba_pays(*size)
-
-
-def numba_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
-    """The additions compiled: they are most of the work for many partitions."""
-    from wellsep.compute.kernels.numba_sums import member_sums
-
-    def add(members: Any, table: np.ndarray) -> np.ndarray:
-        return member_sums(members.indptr, members.indices, members.data, table)
-
-    return numpy_pair_block(i, j, metric, xp, both, add)
-
-
-TWINS[pair_block] = (Twin(numba_pair_block, numba_usable), Twin(numpy_pair_block, numpy_usable))
 TWINS[root] = (Twin(numpy_root, is_numpy),)
 TWINS[half] = (Twin(numpy_half, is_numpy),)

@@ -1,6 +1,6 @@
 """Compiled sums over members and totals of half-samples.
 
-Imported by engine/kernel_choice.py and statistics/half_samples.py alone, because it imports numba.
+Imported by distance_sums.py and half_samples.py of statistics alone, because it imports numba.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ A metric is one entry of ``METRICS``: those at the end of this file, and "dc", w
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -14,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import device
 from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances
 
 from wellsep._checks.arrays import to_numpy
 from wellsep._plugins import new_plugins
 from wellsep._text.sentences import shown
 from wellsep.compute.data.mixed_table import MixedTable
-from wellsep.compute.metrics.foreign import elsewhere, known_elsewhere
 from wellsep.compute.metrics.row_preparation import (
     Prepared,
     as_given,
@@ -46,6 +48,7 @@ from wellsep.distances.matrix import Distances
 CLOSE = (1e-7, 1e-4)
 AT_ONCE = 1 << 16  # numbers of pairs that are computed again together
 ROUNDING = 1e-14  # share of their lengths that sums of products may leave between equal rows
+SCIPY_ONLY = ("jensenshannon", "minkowski", "sokalmichener")  # names that scikit-learn lacks
 FEW = 16  # where more than one pair of so many is close, the whole block is computed again
 
 
@@ -357,6 +360,32 @@ def _named_elsewhere(metric: str) -> Metric:
         f"that two rows decide, or a function of two rows, got {shown(metric)}; compute other "
         "distances yourself and pass wellsep.Distances."
     )
+
+
+@functools.cache
+def known_elsewhere(metric: str) -> bool:
+    """Whether scikit-learn or SciPy has a metric of the name, tried on a few rows."""
+    rows = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0], [3.0, 5.0]])
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            return len(elsewhere(rows, rows, metric)) > 0
+        except (ValueError, TypeError):
+            return False
+
+
+def elsewhere(X: np.ndarray, Y: np.ndarray, metric: Any) -> np.ndarray:
+    """Distances of the rows of two blocks by scikit-learn, or by SciPy for names of its own."""
+    if isinstance(metric, str) and metric in SCIPY_ONLY:
+        return cdist(X, Y, metric)
+    found: np.ndarray = pairwise_distances(X, Y, metric=metric)
+    return found
+
+
+def as_elsewhere(metric: Metric) -> Callable[[np.ndarray], np.ndarray] | None:
+    """How scikit-learn or SciPy computes the distances between rows; None if neither does."""
+    if isinstance(metric.name, str) and metric.coordinates and known_elsewhere(metric.name):
+        return lambda X: elsewhere(X, X, metric.name)
+    return None
 
 
 def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueError) -> Metric:

@@ -1,4 +1,4 @@
-"""Sizes, means and scatter of clusters and of all rows, block by block; they merge.
+"""Sizes, means and scatter of clusters, of noise and of all rows, block by block; they merge.
 
 Everything is relative to a point near the data and in float64, so that neither an offset of the
 data nor the number of blocks costs digits.
@@ -188,3 +188,31 @@ def spectrum_of(products: np.ndarray, columns: np.ndarray, mass: float) -> Spect
     found = np.linalg.eigvalsh(products)[::-1][: len(roots)]
     roots[: len(found)] = np.where(found > 4e-16 * len(columns) * found[0], found, 0)
     return Spectrum(mass, roots, np.sort(columns)[::-1])
+
+
+class Noise(NamedTuple):
+    """Noise beside the counted objects, by weight; those of parts of the objects add up.
+
+    Of many samples: one entry for each of them.
+    """
+
+    mass: Any
+    counted: Any
+    scatter: Any = None  # Σ w‖x − mean of the counted objects‖² over the noise
+
+    @property
+    def coverage(self) -> Any:
+        """Share of the weight that is counted."""
+        return self.counted / (self.counted + self.mass)
+
+
+def noise_scatter(view: View) -> Any:
+    """Σ w‖x − centre‖² over the rows that a partition does not count."""
+    return view.sums(view.own_square).sum()
+
+
+def noise_of(size: Masses, offsets: np.ndarray, scatter: list[float] | None = None) -> list[Noise]:
+    """Noise of every partition, with its scatter if that is known."""
+    counted = [float(size.mass[a:b].sum()) for a, b in pairwise(offsets)]
+    scattered = [None] * len(counted) if scatter is None else scatter
+    return [Noise(*one) for one in zip(size.noise.tolist(), counted, scattered, strict=True)]

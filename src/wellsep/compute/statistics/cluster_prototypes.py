@@ -19,6 +19,11 @@ from wellsep.compute.data.rows import one_hot
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import Rows, pair_squares
 from wellsep.compute.statistics import neighbour_graph
+from wellsep.compute.statistics.centre_distances import (
+    NearestPlanes,
+    nearest_planes,
+    planes_of_squares,
+)
 from wellsep.compute.statistics.local_connectivity import (
     Witnesses,
     cluster_witnesses,
@@ -31,11 +36,6 @@ from wellsep.compute.statistics.neighbour_graph import (
     find_duplicates,
     nearest_neighbours,
     smallest,
-)
-from wellsep.compute.statistics.plane_distances import (
-    NearestPlanes,
-    nearest_planes,
-    planes_of_squares,
 )
 from wellsep.distances.base import PairSpace
 

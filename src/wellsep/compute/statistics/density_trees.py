@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
-from wellsep.compute.metrics.foreign import elsewhere, known_elsewhere
-from wellsep.compute.metrics.table import Metric, find, rows_of
+from wellsep.compute.metrics.table import Metric, as_elsewhere, find, rows_of
 from wellsep.compute.requests import Task, Want
-from wellsep.compute.statistics.density_pairs import MetricPairs
 from wellsep.compute.statistics.spanning_tree import (
     PLACE_BITS,
     TIE,
@@ -35,7 +35,37 @@ BLOCK = 256  # inner objects of a block whose reach is looked for
 NARROW = 128  # columns; up to so many, distances are computed again sooner than picked from a table
 CLOSE = 1e-4  # squared distances below this share of squared lengths are computed again
 FAR = 2.0**1000  # between clusters that share a table
+EXACT = 16  # objects whose distances to as many others are computed together
 AT_ONCE = 1 << 20  # pairs that may tie and are looked at together
+
+
+class MetricPairs(Dissimilarities):
+    """Squared dissimilarities max(distance², core_x, core_y) of some objects ``at`` of a space."""
+
+    def __init__(
+        self, space: Space, metric: Metric, at: np.ndarray, core: np.ndarray | None = None
+    ) -> None:
+        self.distances, self.at, self.core = Pairs(space, metric, wide=True), at, core
+        self.limit = -np.inf  # distances of close pairs are right already
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def take(self, members: np.ndarray, core: np.ndarray | None = None) -> MetricPairs:
+        some = copy(self)
+        some.at, some.core = self.at[members], core
+        return some
+
+    def rough(self, i: np.ndarray | slice, j: np.ndarray | slice) -> np.ndarray:
+        table = self.distances.host_block(self.at[i], self.at[j])
+        return table * table
+
+    def exact(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        parts = [self.rough(i[p], j[p]).diagonal() for p in cut_rows(len(i), EXACT)]
+        squares = np.concatenate([np.empty(0), *parts])
+        if self.core is None:
+            return squares
+        return np.maximum(squares, np.maximum(self.core[i], self.core[j]))
 
 
 class DensityTrees(NamedTuple):
@@ -369,9 +399,10 @@ def _as_in_hdbscan(
     space: Space, metric: Metric, pairs: Dissimilarities
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Distances between objects, rounded as in hdbscan where scikit-learn has the metric."""
-    if isinstance(metric.name, str) and metric.coordinates and known_elsewhere(metric.name):
+    distances = as_elsewhere(metric)
+    if distances is not None:
         X = _rows(space) * (1 if metric.finish else space.unit)
-        return lambda at: elsewhere(some := X[at], some, metric.name)
+        return lambda at: distances(X[at])
     return lambda at: np.sqrt(pairs.take(at).plain(slice(None), slice(None)))
 
 

@@ -3,37 +3,114 @@
 ``paired_strips`` visits pairs of blocks. Its twin ``sorted_strips`` takes the rows of one partition
 in the order of their clusters: no block then holds objects of two clusters, and what a block adds
 to the sums of both its sides are its row and column sums, two products with a vector in place of
-two with a matrix of memberships and a transposed copy.
+two with a matrix of memberships and a transposed copy. The distances themselves never leave a block
+function, so that a fused kernel or a task on another machine can take its place.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute.data.pairs import Pairs
-from wellsep.compute.data.rows import host, one_hot
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_distances, numpy_usable
-from wellsep.compute.engine.pair_blocks import pair_block
-from wellsep.compute.engine.threads import ROWS, budget_bytes, cut_rows, in_threads, pair_rounds
+from wellsep.compute.data.rows import Space, host, one_hot
+from wellsep.compute.engine.kernel_choice import (
+    TWINS,
+    Twin,
+    choose,
+    compiled_pays,
+    numpy_distances,
+    numpy_usable,
+)
+from wellsep.compute.engine.threads import (
+    ROWS,
+    budget_bytes,
+    cut_rows,
+    in_threads,
+    one_blas_thread,
+    pair_rounds,
+)
 from wellsep.compute.kernels.triton_use import about_median, cluster_reach, fused_usable, fused_way
 from wellsep.compute.metrics.gower_sums import column_strips, columns_usable
-from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find
-from wellsep.compute.requests import Block, Pass, Steps, Task, Want, run
-from wellsep.compute.statistics.cluster_moments import Masses, masses, provide_within_squares
+from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find, same_objects, squared
+from wellsep.compute.requests import Block, Pass, Steps, Task, Want, run, want
+from wellsep.compute.statistics.centre_distances import Clusters
+from wellsep.compute.statistics.cluster_moments import (
+    Masses,
+    masses,
+    noise_of,
+    provide_within_squares,
+)
 from wellsep.compute.statistics.silhouette_widths import (
     WidthTotals,
     width_totals,
     widths_from_sums,
 )
+from wellsep.partitions import Partitions
 
 NAMES = ("widths", "within_distances", "between_distances")
+NOWHERE = np.zeros(0)  # the place of a centre that has no coordinates
 SMALL = ROWS // 2  # clusters of fewer objects make blocks that cost more calls than they save
+
+
+class PairPart(NamedTuple):
+    """What one pair of blocks adds."""
+
+    sums_i: Any  # (ΣK, b_i) distances from each i to each cluster, summed over j
+    sums_j: Any  # (ΣK, b_j) the same seen from j; None if not asked for
+
+
+def pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
+    """Distance sums of one pair of blocks; seen from j too with ``both``."""
+    table = metric.distances(i, j, xp)
+    sums_i = xp.astype(j.members, table.dtype) @ table.T
+    if same_objects(i, j) or not both:
+        return PairPart(sums_i, None)
+    return PairPart(sums_i, xp.astype(i.members, table.dtype) @ table)
+
+
+def numpy_pair_block(
+    i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True, add: Any = operator.matmul
+) -> PairPart:
+    """Memberships are sparse here: M additions per distance instead of ΣK multiplications."""
+    table = numpy_distances(i, j, metric)
+    sums_i = add(j.members, np.ascontiguousarray(table.T))
+    if same_objects(i, j) or not both:
+        return PairPart(sums_i, None)
+    return PairPart(sums_i, add(i.members, table))
+
+
+def numba_pays(n: int, d: int, m: int) -> bool:
+    """Whether the compiled sums beat NumPy's by half and, counting earlier work, pay for loading.
+
+    They equal NumPy's bit for bit, so it does not matter when a program changes over.
+    """
+    if m < 10 + d / 5:  # products and roots are then most of the work
+        return False
+    return compiled_pays(float(n) ** 2 * m)
+
+
+def numba_usable(rows: Any, metric: Metric, *size: int) -> bool:
+    return numpy_usable(rows, metric) and bool(size) and numba_pays(*size)
+
+
+def numba_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
+    """The additions compiled: they are most of the work for many partitions."""
+    from wellsep.compute.kernels.numba_sums import member_sums
+
+    def add(members: Any, table: np.ndarray) -> np.ndarray:
+        return member_sums(members.indptr, members.indices, members.data, table)
+
+    return numpy_pair_block(i, j, metric, xp, both, add)
+
+
+TWINS[pair_block] = (Twin(numba_pair_block, numba_usable), Twin(numpy_pair_block, numpy_usable))
 
 
 class Sides:
@@ -349,3 +426,148 @@ def whole_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, Any]]:
 
 
 TWINS[paired_strips] = (Twin(whole_strips, whole_usable), Twin(sorted_strips, sorted_usable))
+
+
+class Sample(NamedTuple):
+    """Some objects."""
+
+    X: np.ndarray  # (s, d)
+    codes: np.ndarray  # (s,)
+    weights: np.ndarray  # (s,)
+
+
+def sampled_widths(
+    task: Any, targets: np.ndarray, size: Masses, metric: Metric, singleton: float
+) -> np.ndarray:
+    """(s,) widths of the objects in which the running sum of weights passes the targets."""
+    sample = task.either(_take, _take_from_chunks)(task, targets)
+    sums = task.fold([Pass(sample_sums, (sample.X, metric))])[0]
+    _clear_itself(sums, sample, metric)
+    block = Block.of_codes(sample.codes[None], np.array([len(sums)]), sample.weights)
+    widths: np.ndarray = widths_from_sums(block, sums, size.mass, size.counts, singleton)[0]
+    return widths
+
+
+def _take(task: Task, targets: np.ndarray) -> Sample:
+    codes = task.partitions.codes[0]
+    mass = _masses(codes, task.weights)
+    at = _locate(mass, targets)
+    return Sample(task.space.X[at], codes[at], mass[at])
+
+
+def _take_from_chunks(task: Any, targets: np.ndarray) -> Sample:
+    """The same; only the chunks of the rows are read."""
+    codes, chunks = task.partitions.codes[0], task.space
+    column = replace(chunks, array=codes)
+    totals = np.array(column.each(_total, beside=[task.weights], whole=True))
+    course = np.cumsum(totals)
+    owner = np.searchsorted(course, targets, side="right")
+    owner = np.minimum(owner, int(np.flatnonzero(totals)[-1]))
+    which, before = np.unique(owner), course - totals
+    wanted = {int(chunks.starts[c]): targets[owner == c] - before[c] for c in which}
+    beside = [codes, task.weights]
+    parts = chunks.each(_of_chunk, wanted, beside=beside, which=which.tolist(), whole=True)
+    return Sample(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _total(codes: np.ndarray, weights: np.ndarray | None, start: int) -> float:
+    return float(_masses(codes, weights).sum())
+
+
+def _of_chunk(
+    X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, wanted: dict[int, np.ndarray],
+    start: int,
+) -> Sample:  # fmt: skip
+    mass = _masses(codes, weights)
+    at = _locate(mass, wanted[start])
+    return Sample(X[at], codes[at], mass[at])
+
+
+def _masses(codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """(b,) what each object weighs in a draw; 0 if it is not counted."""
+    return np.where(codes >= 0, 1.0 if weights is None else weights, 0.0)
+
+
+def _locate(mass: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Rows in which running sums of ``mass`` pass the targets."""
+    course = np.cumsum(mass)
+    last = int(np.flatnonzero(mass)[-1])
+    return np.minimum(np.searchsorted(course, targets, side="right"), last)
+
+
+def sample_sums(block: Block, sample: np.ndarray, metric: Metric) -> np.ndarray:
+    """(K, s) distances from the sampled rows to the objects of a block, summed by cluster."""
+    whole = block.space
+    space = replace(whole, X=whole.X[block.rows, :], origin=whole.shift, _views={})
+    sampled = Pairs(replace(space, X=sample, _views={}), metric).rows(slice(None))
+    sampled = replace(sampled, at=slice(-len(sample), 0))  # a place that no block has
+    pairs, sums_of = Pairs(space, metric), choose(pair_block, sampled.X, metric)
+    total = np.zeros((int(block.n_clusters[0]), len(sample)))
+    with one_blas_thread():
+        for rows in pairs.blocks:
+            weights = None if block.weights is None else block.weights[rows]
+            members = space.memberships(
+                block.codes[:, rows], block.n_clusters, weights, space.X.dtype,
+                sums_of is not pair_block,
+            )  # fmt: skip
+            total += sums_of(sampled, pairs.rows(rows, members), metric, np, False).sums_i
+    return total
+
+
+def _clear_itself(sums: np.ndarray, sample: Sample, metric: Metric) -> None:
+    """Take away what the sums count from a sampled object to itself.
+
+    A sample does not know its place among the rows: its zero rows are at a distance from all.
+    """
+    zero = Space(sample.X, 1).prepared(metric).zero
+    if zero is not None:
+        at = np.flatnonzero(zero)
+        sums[sample.codes[at], at] -= sample.weights[at] * metric.finish(2.0, np)  # type: ignore[misc]
+
+
+def rows_of_distances(task: Task, wants: list[Want]) -> Steps:
+    """Sizes of clusters without centres, squared distances to their means summed, and noise.
+
+    The scatter about a mean follows from squared distances alone: over n objects the squared
+    distances to their mean add up to those of all pairs i < j over n. A space of distances has no
+    mean to name, but its clusters have this scatter; for Euclidean distances it is the usual one.
+    """
+    found: dict[Want, list[Any]] = {}
+    size = yield Pass(masses)
+    edges = list(pairwise(task.partitions.offsets))
+    for w in wants:
+        if w.name == "clusters":
+            found[w] = [
+                Clusters(size.counts[a:b], size.mass[a:b], np.zeros((0, 0)), NOWHERE, NOWHERE)
+                for a, b in edges
+            ]
+        elif w.name == "within":
+            sums = zip(square_sums(task), edges, strict=True)
+            found[w] = [np.diagonal(table) / (2 * size.mass[a:b]) for table, (a, b) in sums]
+        elif w.name == "noise":
+            scatter = _noise_scatter(task) if w.get("scatter") else None
+            found[w] = noise_of(size, task.partitions.offsets, scatter)
+        else:
+            raise ValueError(f"X must have coordinates for {w.name!r}, got distances.")
+    return found
+
+
+def square_sums(task: Task) -> list[np.ndarray]:
+    """(K, K) squared distances of the objects of two clusters, by weight; each pair both ways."""
+    entry = squared(task.space.own_metric)
+    wanted = want("between_distances", metric=entry)
+    found: list[np.ndarray] = run(task, reduce_sums(task, entry, [wanted]))[wanted]
+    return found
+
+
+def _noise_scatter(task: Task) -> list[float]:
+    """Squared distances of noise to the mean of the counted objects, summed."""
+    codes = np.where(task.partitions.codes < 0, 1, 0).astype(np.int32)
+    both = np.array([0, 1])  # two clusters: the counted objects and the others
+    apart = Partitions(codes, (both,) * len(codes), task.partitions.names, np.ones(len(codes)))
+    task = task._replace(partitions=apart)
+    sizes = task.fold([Pass(masses)])[0].mass.reshape(-1, 2)
+    return [
+        float(table[0, 1] / counted - noise * table[0, 0] / (2 * counted**2))
+        for table, (counted, noise) in zip(square_sums(task), sizes, strict=True)
+    ]

@@ -18,9 +18,15 @@ from wellsep.compute.statistics import centre_pairs
 from wellsep.compute.statistics.ball_counts import Spread, ball_counts, balls_from, warn_of_empty
 from wellsep.compute.statistics.centre_distances import OBJECTS, TABLES, TOTALS, Clusters, View
 from wellsep.compute.statistics.centre_pairs import centre_distances, lowest_rival, rival_sums
-from wellsep.compute.statistics.cluster_moments import Masses, Moments, cluster_moments, masses
-from wellsep.compute.statistics.distance_scatter import rows_of_distances
-from wellsep.compute.statistics.noise_scatter import noise_of, noise_scatter
+from wellsep.compute.statistics.cluster_moments import (
+    Masses,
+    Moments,
+    cluster_moments,
+    masses,
+    noise_of,
+    noise_scatter,
+)
+from wellsep.compute.statistics.distance_sums import rows_of_distances
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 
 NAMES = ("clusters", "spread", "balls", "noise", *TOTALS, "margins")

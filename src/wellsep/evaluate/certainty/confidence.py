@@ -18,7 +18,7 @@ from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import listing
 from wellsep.compute.engine.dask.client import open_client
-from wellsep.compute.statistics.half_sample_tables import count_by_group
+from wellsep.compute.statistics.contingency import count_by_group
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import admit, fill_worst
 from wellsep.evaluate.ace_method.steps import answer_of

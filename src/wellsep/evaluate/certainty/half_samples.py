@@ -16,9 +16,8 @@ from wellsep.compute.metrics.table import find
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.centre_distances import Clusters
-from wellsep.compute.statistics.half_sample_moments import HalfMoments, half_moments
-from wellsep.compute.statistics.half_samples import Halves, half_widths
-from wellsep.compute.statistics.noise_scatter import Noise
+from wellsep.compute.statistics.cluster_moments import Noise
+from wellsep.compute.statistics.half_samples import HalfMoments, Halves, half_moments, half_widths
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.evaluate.certainty.draws import Draws, widths_of
 from wellsep.evaluate.options import Computing

@@ -20,7 +20,7 @@ from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import count
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.statistics.plane_distances import nearest_planes
+from wellsep.compute.statistics.centre_distances import nearest_planes
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.indices import local_connectivity, margins, silhouette_samples

@@ -16,8 +16,8 @@ from array_api_compat import torch as xp
 from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.device.batches import codes_on_device, row_parts
 from wellsep.compute.kernels.triton_use import fused_usable
-from wellsep.compute.metrics.row_preparation import Prepared
-from wellsep.compute.metrics.table import Metric, Rows, square_lengths, squares
+from wellsep.compute.metrics.row_preparation import Prepared, square_lengths
+from wellsep.compute.metrics.table import Metric, Rows, squares
 from wellsep.compute.requests import Task
 
 CANDIDATES = 4096  # objects that are compared with all others; beyond, bounds in float64 are sought

@@ -16,8 +16,8 @@ from array_api_compat import torch as xp
 
 from wellsep.compute.data.rows import host
 from wellsep.compute.kernels.triton_use import FAR, about_median
-from wellsep.compute.metrics.row_preparation import Prepared
-from wellsep.compute.metrics.table import Rows, half, root, square_lengths, squares, whole
+from wellsep.compute.metrics.row_preparation import Prepared, square_lengths
+from wellsep.compute.metrics.table import Rows, half, root, squares, whole
 
 BLOCK = 4096
 OCTAVES, BITS = 32, 16  # of the plain histogram: range below the largest distance; bins an octave
