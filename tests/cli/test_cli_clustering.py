@@ -173,7 +173,6 @@ def test_other_ranges_are_answered_in_a_sentence(text):
         (["cluster", "data.csv", "-k", "0"], "--clusters must be at least 1, got 0"),
         (["cluster", "data.csv", "-k", "3", "-o", "labels.xls"], "--output must end in .csv"),
         (["cluster", "data.csv", "-k", "3", "-m", "ward", "--centers", "c.npy"], "without centres"),
-        (["choose-k", "data.csv", "--subsample", "0.5", "-o", "l.csv"], "output must be left out"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_two(

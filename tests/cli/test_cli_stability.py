@@ -55,7 +55,7 @@ def test_the_table_names_clusters_and_the_sentences_count_draws(files, capsys):
 
 
 def test_finished_labels_are_judged_by_a_stand_in(files, capsys):
-    words = ("labels.csv", "--labels", "k3", "--draws", 5, "--stand-in", "nearest-mean")
+    words = ("labels.csv", "--labels", "k3", "--draws", 5, "--set", "stand_in=nearest-mean")
     code, out, _ = run(capsys, "stability", "data.csv", *words, "--json")
     shown = json.loads(out)
     assert code == 0
@@ -74,7 +74,7 @@ def test_labels_and_a_method_judge_the_labels_by_the_method(files, capsys):
 
 
 def test_the_table_and_the_record_are_written(files, capsys):
-    words = ("-k", 3, "--draws", 4, "--splits", 0, "-o", "out.csv", "--save", "record")
+    words = ("-k", 3, "--draws", 4, "--set", "n_splits=0", "-o", "out.csv", "--save", "record")
     code, _, err = run(capsys, "stability", "data.csv", *words)
     assert code == 0
     assert "wrote out.csv" in err

@@ -50,7 +50,7 @@ COMMAND_LINES = {
     "choose-k": ["choose-k", "x.npy", "--k", "2:3"],
     "explore": ["explore", "x.npy", "--k", "2:3", "--draws", "0", "--cache", "none"],
     "cluster": ["cluster", "x.npy", "-k", "3"],
-    "stability": ["stability", "x.npy", "-k", "3", "--draws", "3", "--splits", "0"],
+    "stability": ["stability", "x.npy", "-k", "3", "--draws", "3", "--set", "n_splits=0"],
     "resolutions": ["resolutions", "runs"],
     "explain": ["explain", "result"],
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -30,15 +31,18 @@ def rows_of(text: str) -> list[str]:
     return [line for line in text.splitlines() if re.match(r" +\d+ +a very long .*seed=", line)]
 
 
-def test_more_than_forty_rows_are_folded_with_a_count_until_all_are_asked_for(runs, capsys):
+def test_a_terminal_shows_forty_rows_with_a_count_and_a_pipe_gets_all(runs, capsys, monkeypatch):
     arguments = ["rank", str(runs), "--draws", "0", "--ace", "dip=no", "--cache", "none"]
     assert main(arguments) == 0
     shown = capsys.readouterr().out
-    assert len(rows_of(shown)) == 40
-    assert "40 of 50 rows. --all prints every row." in " ".join(shown.split())
+    assert len(rows_of(shown)) == 50
     assert shown.index("Ranking by") > shown.index("Next: ")  # the verdict comes first
-    assert main([*arguments, "--all"]) == 0
-    assert len(rows_of(capsys.readouterr().out)) == 50
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert len(rows_of(shown)) == 40
+    assert "40 of 50 rows. A pipe or a file gets every row." in " ".join(shown.split())
 
 
 def test_a_long_name_keeps_both_ends(runs, capsys):
@@ -96,9 +100,9 @@ COMMANDS = {
     "choose-k": ["choose-k", "x.csv", "--k", "2:5", "--repeats", "2"],
     "choose-k by many": ["choose-k", "x.csv", "--k", "2:5", *INDICES, "-i", "elbow", "-i", "gap"],
     "indices": ["indices"],
-    "score": ["score", "x.csv", "y.csv", "--all"],
+    "score": ["score", "x.csv", "y.csv"],
     "score by many": ["score", "x.csv", "y.csv", *INDICES],
-    "stability": ["stability", "x.csv", "-k", "12", "--draws", "4", "--splits", "0"],
+    "stability": ["stability", "x.csv", "-k", "12", "--draws", "4", "--set", "n_splits=0"],
     "stability of labels": ["stability", "x.csv", "y.csv", "--labels", "named", "--draws", "4"],
     "describe": ["describe", "x.csv", "y.csv", "--labels", "named"],
 }
@@ -155,7 +159,7 @@ def test_names_that_differ_in_the_middle_stay_different_when_they_are_shortened(
 
     monkeypatch.chdir(awkward)
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", 80)
-    assert main(["rank", "runs", "--draws", "0", "--cache", "none", "--all"]) == 0
+    assert main(["rank", "runs", "--draws", "0", "--cache", "none"]) == 0
     shown = capsys.readouterr().out
     names = [line.split()[1] for line in shown.splitlines() if re.match(r" +\d+ +\S*\d\d_x", line)]
     assert len(names) == len(set(names)) == 50

@@ -324,12 +324,12 @@ def files(tmp_path):
 
 def test_the_command_prints_what_the_function_finds(files, capsys):
     data, labels = map(str, files)
-    assert main(["describe", data, labels, "--labels", "k3", "--json", "--features", "2"]) == 0
+    assert main(["describe", data, labels, "--labels", "k3", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     found = ws.describe_clusters(WINE.data[:, :3], WINE.target, WINE.feature_names[:3])
     assert [row["rule"] for row in shown["clusters"]] == list(found.rules)
     assert [row["size"] for row in shown["clusters"]] == found.sizes.tolist()
-    assert [len(row["features"]) for row in shown["clusters"]] == [2, 2, 2]
+    assert [len(row["features"]) for row in shown["clusters"]] == [3, 3, 3]
     assert shown["clusters"][0]["features"][0]["feature"] in WINE.feature_names
 
 

@@ -65,7 +65,7 @@ def test_a_keyword_has_the_default_of_the_field_that_checks_it(function, kind, b
 
 # Flags of `wellsep rank` that say what to read and write; every other one is an option of judge.
 FILES = {
-    "source", "truth", "report", "save", "as_json", "write_back", "all_rows", "objects", "ids",
+    "source", "truth", "report", "save", "as_json", "write_back", "objects", "ids",
     "no_header", "columns",
 }  # fmt: skip
 CALLED = {"index": "indices", "input_data": "X"}

@@ -59,7 +59,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("score", "x.npz", "y.csv", "--noise", "cluster"),
     ("cluster", "x.csv", "-k", "2", "-o", "l.csv", "--seed", "1"),
     ("cluster", "x.npz", "-k", "2"),
-    ("stability", "x.csv", "-k", "2", "--draws", "3", "--splits", "1"),
+    ("stability", "x.csv", "-k", "2", "--draws", "3", "--set", "n_splits=1"),
     ("stability", "x.npy", "y.csv", "--draws", "3"),
     ("describe", "x.csv", "t.csv"),
     ("describe", "x.npy", "y.csv", "--labels", "k3", "--json"),

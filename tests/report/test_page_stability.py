@@ -89,7 +89,7 @@ def test_the_command_writes_the_page_and_a_saved_result_gives_it_again(tmp_path,
     rows = ["id,height,weight", *(f"cell {i},{a},{b}" for i, (a, b) in enumerate(data()[:90, :2]))]
     file.write_text("\n".join(rows))
     page, again = tmp_path / "page.html", tmp_path / "again.html"
-    given = ["stability", str(file), "-k", "3", "--draws", "5", "--splits", "2"]
+    given = ["stability", str(file), "-k", "3", "--draws", "5", "--set", "n_splits=2"]
     assert main([*given, "--report", str(page), "--save", str(tmp_path / "found")]) == 0
     text = page.read_text("utf-8")
     assert "clusters are stable over 5 bootstraps" in text
@@ -146,7 +146,7 @@ def test_data_of_more_objects_than_were_clustered_are_refused():
         page_of(small_stability(), runs=np.concatenate([data(), data()]))
 
 
-STABILITY = ["stability", "-k", "3", "--draws", "4", "--splits", "0"]
+STABILITY = ["stability", "-k", "3", "--draws", "4", "--set", "n_splits=0"]
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,16 @@ import wellsep as ws
 from wellsep._text.sentences import count
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, check_file, write_columns
-from wellsep.cli.options import parse_count, parse_index, parse_range, parse_settings
+from wellsep.cli.options import (
+    ONE_CLUSTER,
+    clusterer,
+    parse_count,
+    parse_index,
+    parse_range,
+    parse_settings,
+)
 from wellsep.cli.printing import print_columns, print_json, print_line, print_table, progress_bar
-from wellsep.cli.reading import TableReader, choices, named, scaled
+from wellsep.cli.reading import TableReader, named, scaled
 from wellsep.cli.wording import in_shell_words
 
 if TYPE_CHECKING:
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
 
     from wellsep.cluster.k_choice.result import ChosenK
 
-ONE_CLUSTER = 3  # exit code of choose-k
 BATCHED = ("k-means", "cf-means")  # methods that read a file in batches
 
 
@@ -55,10 +61,6 @@ def choose_k(
     repeats: Annotated[
         int, typer.Option(help="Number of fits for each K, each with another seed.")
     ] = 1,
-    subsample: Annotated[
-        float | None,
-        typer.Option(help="Share of the objects to draw for each repeat, such as 0.8."),
-    ] = None,
     space: options.Space = None,
     scale: options.Scale = False,
     seed: options.Seed = 0,
@@ -88,24 +90,18 @@ def choose_k(
 
     outputs = Outputs(as_json, save, output, report, labels=True, context=context)
     outputs.check(data)
-    if output is not None and subsample is not None:
-        raise ValueError(
-            "output must be left out with --subsample, which leaves objects without labels; "
-            "choose K first, then run wellsep cluster."
-        )
     voting: dict[str, Any] = {} if not index else {"indices": [parse_index(i) for i in index]}
-    reader = TableReader()
-    X, names = _read(reader, data, scale, space, ids, no_header, columns)
+    reader = TableReader([data], ids=ids, no_header=no_header, columns=columns)
+    X, names = _read(reader, data, scale, space)
     with warnings.catch_warnings(), progress_bar() as told:
         # The numbers of clusters that could not be fitted are named in the output.
         warnings.simplefilter("ignore", FitFailedWarning)
         chosen = ws.choose_k(
             X,
             None if k is None else parse_range(k),
-            estimator=None if method == options.METHODS[0] else estimator(method, None),
+            estimator=None if method == options.METHODS[0] else clusterer(method, None),
             gate=gate,
             n_repeats=repeats,
-            subsample=subsample,
             random_state=seed,
             n_jobs=jobs,
             progress=told,
@@ -186,10 +182,10 @@ def cluster(
         raise ValueError(f"centers must be another file than output, got {centers} for both.")
     if centers is not None and method == "ward":
         raise ValueError("centers must be left out for a method without centres, got ward.")
-    reader = TableReader()
-    model = estimator(method, k, seed, parse_settings(settings))
+    reader = TableReader([data], ids=ids, no_header=no_header, columns=columns)
+    model = clusterer(method, k, seed, parse_settings(settings))
     if batch is None:
-        X, names = _read(reader, data, scale, space, ids, no_header, columns)
+        X, names = _read(reader, data, scale, space)
     else:
         X, names = _open_map(data, method, scale), None
         model.set_params(batch_size=batch)
@@ -229,19 +225,12 @@ def cluster(
 
 
 def _read(
-    reader: TableReader,
-    path: Path,
-    scale: bool,
-    space: str | None,
-    ids: str | None,
-    no_header: bool,
-    columns: str | None,
+    reader: TableReader, path: Path, scale: bool, space: str | None
 ) -> tuple[Any, np.ndarray | None]:
     """The data, scaled where that is asked for, and the ids of the objects."""
     from wellsep._checks.arrays import check_data, spreads_apart
 
-    (choice,) = choices([path], ids=ids, no_header=no_header, columns=columns)
-    matrix, names = reader.data(path, choice, space)
+    matrix, names = reader.data(path, space)
     X = check_data(matrix, name=path.name, sparse=True)
     warning = None if scale else spreads_apart(X, reader.features)
     if warning is not None:
@@ -263,32 +252,6 @@ def _open_map(path: Path, method: str, scale: bool) -> np.ndarray:
             "save the matrix with numpy.save."
         )
     return stored_npy(path, path.name).open()
-
-
-def estimator(
-    method: str, k: int | None, seed: int | None = None, settings: dict[str, Any] | None = None
-) -> Any:
-    """A clusterer by the name of its method, with its parameters."""
-    from sklearn.cluster import AgglomerativeClustering
-    from sklearn.mixture import GaussianMixture
-
-    from wellsep._checks.arrays import check_choice, check_count
-
-    check_choice("method", method, options.METHODS)
-    model = {
-        "k-means": ws.KMeans(n_init=10),
-        "cf-means": ws.CFMeans(),
-        "lof-k-means": ws.LOFKMeans(n_neighbors=5),
-        "robust-k-means": ws.RobustKMeans(),
-        "ward": AgglomerativeClustering(),
-        "gaussian-mixture": GaussianMixture(),
-    }[method]
-    if method != "ward":
-        model.set_params(random_state=seed)
-    if k is not None:
-        name = "n_components" if method == "gaussian-mixture" else "n_clusters"
-        model.set_params(**{name: check_count("k", k)})
-    return model.set_params(**(settings or {}))
 
 
 def _labels(labels: Any, ids: np.ndarray | None) -> dict[str, Any]:

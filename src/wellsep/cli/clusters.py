@@ -9,18 +9,17 @@ import typer
 
 import wellsep as ws
 from wellsep.cli import options
-from wellsep.cli.clustering import estimator
 from wellsep.cli.deliver import Outputs
-from wellsep.cli.options import parse_settings
-from wellsep.cli.printing import MOST_ROWS, print_columns, print_error, print_line, progress_bar
-from wellsep.cli.reading import (
-    TableReader,
-    is_anndata,
-    named,
-    read_data_and_labels,
-    scaled,
-    the_only_one,
+from wellsep.cli.options import clusterer, parse_settings
+from wellsep.cli.printing import (
+    ALL_ROWS,
+    print_columns,
+    print_error,
+    print_line,
+    progress_bar,
+    rows_shown,
 )
+from wellsep.cli.reading import TableReader, is_anndata, named, scaled, the_only_one
 from wellsep.cli.wording import flags_of, in_shell_words
 
 if TYPE_CHECKING:
@@ -33,17 +32,7 @@ def describe(
     labels: Annotated[
         Path | None, typer.Argument(help="Label file with the clustering to describe.")
     ] = None,
-    partitions: Annotated[
-        str | None,
-        typer.Option(
-            "--labels",
-            metavar="NAME",
-            help="Column with the clustering to describe, of the label file or of the .h5ad.",
-        ),
-    ] = None,
-    n_features: Annotated[
-        int, typer.Option("--features", help="Number of features to show for each cluster.")
-    ] = 5,
+    partitions: options.Column = None,
     stability: Annotated[
         Path | None,
         typer.Option(help="Folder that wellsep stability --save wrote for the same labels."),
@@ -80,20 +69,18 @@ def describe(
     outputs = Outputs(as_json, save, output)
     outputs.check(data, labels)
     record = None if stability is None else Stability.load(stability)
-    reader = TableReader()
-    X, partitions_read = read_data_and_labels(
-        reader,
-        data,
-        [] if labels is None else [labels],
+    reader = TableReader(
+        [data],
         ids=ids,
         no_header=no_header,
         columns=columns,
+        labels=[] if labels is None else [labels],
         partitions=partitions,
-        space=space,
     )
+    X, clusterings = reader.data_and_partitions(data, space)
     result = ws.describe_clusters(
         scaled(X, scale),
-        the_only_one(partitions_read, data),
+        the_only_one(clusterings, data),
         reader.features,
         stability=record,
         features=X,
@@ -101,21 +88,17 @@ def describe(
         noise=noise,
     )
     reader.tell()
-    outputs.deliver(
-        result,
-        lambda result: print_description(result, n_features),
-        findings=result.to_dict(n_features),
-    )
+    outputs.deliver(result, print_description)
 
 
-def print_description(result: ClusterDescription, n_features: int = 5) -> None:
+def print_description(result: ClusterDescription) -> None:
     """Print the clusters, their features, and the same in sentences."""
     table = result.columns()
     for name in ("rule", "precision", "recall"):
         table.pop(name)  # the sentences have them
     print_columns(table)
     if result.features:
-        print_columns(result.feature_columns(most=n_features))
+        print_columns(result.feature_columns(most=5))
     print_line(result.explain())
 
 
@@ -133,19 +116,12 @@ def stability(
         typer.Option(
             "--clusters",
             "-k",
-            help="Number of clusters of the method. Without it the labels are judged by "
-            "--stand-in.",
+            help="Number of clusters of the method. Without it a simple classifier judges the "
+            "labels.",
         ),
     ] = None,
     method: options.Method = "k-means",
-    partitions: Annotated[
-        str | None,
-        typer.Option(
-            "--labels",
-            metavar="NAME",
-            help="Column with the clustering to judge, of the label file or of the .h5ad.",
-        ),
-    ] = None,
+    partitions: options.Column = None,
     n_draws: Annotated[int, typer.Option("--draws", help="Number of random samples.")] = 50,
     subsample: Annotated[
         float | None,
@@ -154,19 +130,16 @@ def stability(
             "bootstrap."
         ),
     ] = None,
-    n_splits: Annotated[
-        int,
+    settings: Annotated[
+        list[str] | None,
         typer.Option(
-            "--splits", help="Splits into halves for the prediction strength; 0 leaves it out."
+            "--set",
+            metavar="KEY=VALUE",
+            help="A parameter of the method, such as n_init=20; or n_splits=0, which leaves the "
+            "prediction strength out; or of the classifier that judges labels without -k: "
+            "stand_in=nearest-mean, n_neighbors=10. Repeat for more.",
         ),
-    ] = 10,
-    stand_in: Annotated[
-        str,
-        typer.Option(
-            help="Classifier used when no method is given: nearest-neighbours or nearest-mean."
-        ),
-    ] = "nearest-neighbours",
-    settings: options.Settings = None,
+    ] = None,
     space: options.Space = None,
     scale: options.Scale = False,
     seed: options.Seed = 0,
@@ -183,8 +156,7 @@ def stability(
 
     Each random sample is clustered again. A cluster dissolves in a sample if its
     Jaccard similarity to the most similar cluster is at most 0.5, and is recovered if it is above
-    0.75. Labels without -k are judged by a simple classifier (--stand-in) on the objects that were
-    not drawn.
+    0.75. Labels without -k are judged by a simple classifier on the objects that were not drawn.
 
     \b
     Examples:
@@ -203,40 +175,42 @@ def stability(
             "say -k 3, or name a label file after the data file."
         )
     values = parse_settings(settings)
-    model, neighbors = None, 5
+    own: dict[str, Any] = {
+        name: values.pop(name) for name in ("n_splits", "stand_in") if name in values
+    }
+    model = None
     if n_clusters is not None:
-        model = estimator(method, n_clusters, settings=values)
-    elif values:
-        neighbors = values.pop("n_neighbors", 5)
+        model = clusterer(method, n_clusters, settings=values)
+    elif "n_neighbors" in values:
+        own["n_neighbors"] = values.pop("n_neighbors")
     if model is None and values:
         raise ValueError(
             f"settings must be left out without a method, got {', '.join(values)}; say -k 3."
         )
-    reader = TableReader()
-    X, partitions_read = read_data_and_labels(
-        reader,
-        data,
-        [] if labels is None else [labels],
+    reader = TableReader(
+        [data],
         ids=ids,
         no_header=no_header,
         columns=columns,
+        labels=[] if labels is None else [labels],
         partitions=partitions,
-        space=space,
-        labelled=given,
     )
+    if given:
+        X, clusterings = reader.data_and_partitions(data, space)
+        judged = the_only_one(clusterings, data)
+    else:
+        (X, _), judged = reader.data(data, space), None
     X = scaled(X, scale)
     with progress_bar() as told:
         result = ws.stability(
             model,
             X,
-            the_only_one(partitions_read, data) if given else None,
+            judged,
             n_draws=n_draws,
             subsample=subsample,
-            n_splits=n_splits,
-            stand_in=stand_in,
-            n_neighbors=neighbors,
             random_state=seed,
             n_jobs=n_jobs,
+            **own,
             progress=lambda done, total, what: told(done, total, "Clustering samples"),
         )
     reader.tell()
@@ -293,12 +267,12 @@ def resolutions(
 def print_tree(tree: ResolutionTree) -> None:
     """Print the clusters, each below the one that most of its objects come from, then the words.
 
-    Of more than 40 rows the first are printed.
+    A terminal shows the first 40 rows.
     """
     rows = list(tree.branches())
     columns = ("cluster", "clustering", "objects", "from the one above")
     table = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
-    print_columns(table, most=MOST_ROWS, rest="-o writes every link.")
+    print_columns(table, most=rows_shown(), rest=ALL_ROWS)
     print_line(tree.explain())
 
 

@@ -10,12 +10,10 @@ import typer
 import wellsep as ws
 from wellsep._text.sentences import count, need_pandas
 from wellsep.cli import options
-from wellsep.cli.clustering import ONE_CLUSTER
 from wellsep.cli.deliver import Outputs
-from wellsep.cli.options import parse_range
+from wellsep.cli.options import ONE_CLUSTER, cache_folder, parse_range
 from wellsep.cli.printing import print_columns, print_error, print_line, progress_bar
-from wellsep.cli.ranking import COMPUTING, default_cache
-from wellsep.cli.reading import TableReader, choices, is_anndata, named
+from wellsep.cli.reading import TableReader, is_anndata, named
 
 SHOWN = ("rank", "partition", "clusters", "score", "coverage")
 MOST_SHOWN = 10  # candidates of the table
@@ -68,15 +66,7 @@ def explore(
     ids: options.Ids = None,
     no_header: options.NoHeader = False,
     columns: options.Columns = None,
-    cache: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER|none",
-            help="Folder that keeps finished candidates and scores.",
-            envvar="WELLSEP_CACHE",
-            rich_help_panel=COMPUTING,
-        ),
-    ] = None,
+    cache: options.Cache = None,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
 ) -> None:
@@ -94,9 +84,8 @@ def explore(
     """
     outputs = Outputs(as_json, save, output, report, labels=True, context=context)
     outputs.check(data)
-    folder = default_cache() if cache is None else None if cache == "none" else Path(cache)
-    (choice,) = choices([data], ids=ids, no_header=no_header, columns=columns)
-    X, names = _read(data, choice)
+    reader = TableReader([data], ids=ids, no_header=no_header, columns=columns)
+    X, names = _read(reader, data)
     with progress_bar() as told:
         found = ws.explore(
             X,
@@ -107,7 +96,7 @@ def explore(
             n_draws=n_draws,
             random_state=seed,
             n_jobs=jobs,
-            cache=folder,
+            cache=cache_folder(cache),
             progress=told,
         )
     names = found.ids if names is None else names
@@ -127,7 +116,7 @@ def _print_found(found: Any) -> None:
         print_line(line)
 
 
-def _read(path: Path, choice: Any) -> tuple[Any, Any]:
+def _read(reader: TableReader, path: Path) -> tuple[Any, Any]:
     """The data as `explore` takes them, and the names of the objects; words and gaps may be."""
     from wellsep.tables.reading import is_table, read_table
 
@@ -136,9 +125,8 @@ def _read(path: Path, choice: Any) -> tuple[Any, Any]:
         return runs, runs.ids
     if is_anndata(path):
         return path, None
-    reader = TableReader()
     if is_table(path):
-        table = read_table(path, None, choice, gaps=True)
+        table = read_table(path, None, reader.choices[path], gaps=True)
         plain = all(c.dtype.kind in "fiub" and (c == c).all() for c in table.columns)
         if not plain and table.columns:
             frame = need_pandas("a table of numbers").DataFrame(
@@ -146,6 +134,6 @@ def _read(path: Path, choice: Any) -> tuple[Any, Any]:
             )
             print_error(f"{path.name}: {count(len(frame), 'object')}, words or gaps among them.")
             return frame.replace("", None), table.ids
-    X, names = reader.data(path, choice)
+    X, names = reader.data(path)
     reader.tell()
     return named(reader, X), names

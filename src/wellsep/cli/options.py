@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+import wellsep as ws
 
 SHORT_NAMES = {"lr": "learning_rate", "k": "n_clusters", "batch": "batch_size"}
 
@@ -105,7 +108,45 @@ def parse_ace(words: Sequence[str] | None) -> tuple[bool, dict[str, Any]]:
     return str(dip).lower() == "yes", switches
 
 
-FILES = "Files"  # panel of the help
+def cache_folder(text: str | None) -> Path | None:
+    """The folder that keeps finished work: the named one, none, or by default the user's cache."""
+    if text is not None:
+        return None if text == "none" else Path(text)
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # a user without a home folder
+        return None
+    return Path(base) / "wellsep" / "scores"
+
+
+def clusterer(
+    method: str, k: int | None, seed: int | None = None, settings: dict[str, Any] | None = None
+) -> Any:
+    """A clusterer by the name of its method, with its parameters."""
+    from sklearn.cluster import AgglomerativeClustering
+    from sklearn.mixture import GaussianMixture
+
+    from wellsep._checks.arrays import check_choice, check_count
+
+    check_choice("method", method, METHODS)
+    model = {
+        "k-means": ws.KMeans(n_init=10),
+        "cf-means": ws.CFMeans(),
+        "lof-k-means": ws.LOFKMeans(n_neighbors=5),
+        "robust-k-means": ws.RobustKMeans(),
+        "ward": AgglomerativeClustering(),
+        "gaussian-mixture": GaussianMixture(),
+    }[method]
+    if method != "ward":
+        model.set_params(random_state=seed)
+    if k is not None:
+        name = "n_components" if method == "gaussian-mixture" else "n_clusters"
+        model.set_params(**{name: check_count("k", k)})
+    return model.set_params(**(settings or {}))
+
+
+ONE_CLUSTER = 3  # exit code of choose-k and explore where there is no structure
+FILES, COMPUTING = "Files", "Computing"  # panels of the help
 METHODS = ("k-means", "cf-means", "lof-k-means", "robust-k-means", "ward", "gaussian-mixture")
 
 Data = Annotated[
@@ -171,13 +212,27 @@ Scale = Annotated[
     bool,
     typer.Option("--scale", help="First scale every column to mean 0 and standard deviation 1."),
 ]
+Column = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="NAME",
+        help="Column with the clustering, of the label file or of the .h5ad.",
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same result.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of fits to run at the same time.")]
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON and nothing else on stdout, in place of a table.")
 ]
-All = Annotated[
-    bool, typer.Option("--all", help="Print every row; by default the first 40 of a long table.")
+Cache = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER|none",
+        help="Folder that keeps finished scores and candidates.",
+        envvar="WELLSEP_CACHE",
+        rich_help_panel=COMPUTING,
+    ),
 ]
 Report = Annotated[
     Path | None, typer.Option(help="Write the result as one HTML page to this file.")

@@ -19,12 +19,16 @@ from rich.table import Table
 from wellsep._text import sentences
 from wellsep._text.sentences import printable, printable_lines, shortened
 
-MOST_ROWS = 40
-ALL_ROWS = "--all prints every row."
+ALL_ROWS = "A pipe or a file gets every row."
 
 # Columns of output that goes to a file or a pipe: enough that nothing is cut.
 _WIDTH_OF_A_PIPE = 200
 _SHORT = 12  # letters of a text that is always printed whole
+
+
+def rows_shown() -> int | None:
+    """How many rows of a long table are printed: 40 on a terminal, else all."""
+    return 40 if sys.stdout.isatty() else None
 
 
 def print_json(value: Any) -> None:

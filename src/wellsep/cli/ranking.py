@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,25 +15,19 @@ import wellsep as ws
 from wellsep._text.sentences import cell, printable
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, check_file, wrote
-from wellsep.cli.options import parse_ace, parse_index
+from wellsep.cli.options import COMPUTING, cache_folder, parse_ace, parse_index
 from wellsep.cli.printing import (
     ALL_ROWS,
-    MOST_ROWS,
     print_columns,
     print_line,
     print_table,
     progress_bar,
+    rows_shown,
     that_fit,
     told_when_interrupted,
     with_short_names,
 )
-from wellsep.cli.reading import (
-    TableReader,
-    choices,
-    read_objects,
-    read_truth,
-    truth_file,
-)
+from wellsep.cli.reading import TableReader, read_objects, read_truth, truth_file
 from wellsep.cli.wording import flags_of, in_shell_words
 
 if TYPE_CHECKING:
@@ -43,7 +36,6 @@ if TYPE_CHECKING:
 Pattern = str | None
 # Panels of the help; the flags that matter most stand before them.
 RUNS, JUDGING, WRITING = "Which runs", "How to judge", "What to write"
-COMPUTING = "Computing"
 MOST_EMBEDDINGS = 10  # rows of the second table
 EMBEDDING_COLUMNS = (
     "rank",
@@ -159,27 +151,11 @@ def rank(
             rich_help_panel=WRITING,
         ),
     ] = False,
-    all_rows: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="Print every row; by default the first 40 of a long table.",
-            rich_help_panel=WRITING,
-        ),
-    ] = False,
     objects: options.Objects = None,
     ids: options.Ids = None,
     no_header: options.NoHeader = False,
     columns: options.Columns = None,
-    cache: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER|none",
-            help="Folder that keeps the scores of finished embeddings.",
-            envvar="WELLSEP_CACHE",
-            rich_help_panel=COMPUTING,
-        ),
-    ] = None,
+    cache: options.Cache = None,
     device: Annotated[
         str | None,
         typer.Option(help="Device to compute on: cpu, cuda or cuda:N.", rich_help_panel=COMPUTING),
@@ -215,7 +191,7 @@ def rank(
     from wellsep._files.maps import maps_held
     from wellsep.adapters import load_any
 
-    kept = default_cache() if cache is None else None if cache == "none" else Path(cache)
+    kept = cache_folder(cache)
     dip, switches = parse_ace(ace)
     with (
         told_when_interrupted(lambda: _what_is_kept(kept)),
@@ -229,15 +205,11 @@ def rank(
                 raise ValueError(f"write_back must have one source, got {len(source)}.")
             check_file("write_back", Path(source[0]), (".h5ad",))
         runs = load_any(source, spaces=spaces, labels=labels, pairs=pairs)
-        files = [path for path in (truth_file(truth, source), input_data) if path is not None]
-        flags = choices(files, ids=ids, no_header=no_header, columns=columns)
-        said = dict(zip(files, flags, strict=True))
-        reader = TableReader()
-        classes = None if truth is None else read_truth(reader, truth, source, said, runs)
+        files = [truth_file(truth, source), input_data]
+        reader = TableReader(files, ids=ids, no_header=no_header, columns=columns)
+        classes = None if truth is None else read_truth(reader, truth, source, runs)
         about = None if objects is None else read_objects(reader, objects, runs)
-        X = None
-        if input_data is not None:
-            X = reader.data_of(runs, input_data, said[input_data])
+        X = None if input_data is None else reader.data_of(runs, input_data)
         with _show_progress() as told:
             judgement = ws.judge(
                 runs,
@@ -263,7 +235,7 @@ def rank(
         beside = {} if known is None else {"agreement_with_truth": known.columns()}
 
         def show(judgement: Judgement) -> None:
-            print_judgement(judgement, all_rows=all_rows)
+            print_judgement(judgement)
             if known is not None:
                 print_agreement(known)
 
@@ -301,15 +273,6 @@ def _cluster(address: str | None) -> Iterator[Any]:
         yield client
 
 
-def default_cache() -> Path | None:
-    """Return the user's cache folder for scores; None for a user without a home folder."""
-    try:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:
-        return None
-    return Path(base) / "wellsep" / "scores"
-
-
 @contextlib.contextmanager
 def _show_progress() -> Iterator[Callable[[int, int, str], None]]:
     """A bar over spaces, pairs of partitions and half-samples, with the time left."""
@@ -318,7 +281,7 @@ def _show_progress() -> Iterator[Callable[[int, int, str], None]]:
         yield lambda done, total, name: told(done, total, phases.get(name, "Scoring spaces"))
 
 
-def print_judgement(judgement: Judgement, *, all_rows: bool = False) -> None:
+def print_judgement(judgement: Judgement) -> None:
     """Print the verdict first, then the table, then how it came about."""
     flags = flags_of("rank")
     for sentence in judgement.verdict.sentences():
@@ -326,7 +289,7 @@ def print_judgement(judgement: Judgement, *, all_rows: bool = False) -> None:
     print_columns(
         with_params(judgement.ranking.short_columns()),
         title=f"Ranking by {judgement.ranking.title}",
-        most=None if all_rows else MOST_ROWS,
+        most=rows_shown(),
         rest=ALL_ROWS,
     )
     for paragraph in judgement.explanation:

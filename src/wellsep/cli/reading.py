@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,54 +24,47 @@ def is_anndata(source: str | Path) -> bool:
     return Path(source).suffix in (".h5ad", ".zarr")
 
 
-def choices(
-    paths: Sequence[Path],
-    *,
-    ids: str | None,
-    no_header: bool,
-    columns: str | None,
-) -> list[TableChoice]:
-    """What the flags say of each file: with several files, each takes the names that it has."""
-    from wellsep.tables.reading import TableChoice, matching_columns
-
-    names = None if columns is None else tuple(name.strip() for name in columns.split(","))
-    choice = TableChoice(ids, False if no_header else None, names)
-    if len(paths) < 2 or (ids in (None, "none") and names is None):
-        return [choice] * len(paths)
-    wanted = [*(names or ()), *([] if ids is None else [ids])]
-    found = [[] if is_anndata(path) else matching_columns(path, wanted, choice) for path in paths]
-    for name in wanted:
-        if name != "none" and not any(name in there for there in found):
-            files = ", ".join(path.name for path in paths)
-            option = "columns" if name in (names or ()) else "ids"
-            raise ValueError(f"{option} must be in one of {files}, got {name!r} in none of them.")
-    return [
-        dataclasses.replace(
-            choice,
-            ids=ids if ids == "none" or ids in there else None,
-            columns=tuple(name for name in names or () if name in there) or None,
-        )
-        for there in found
-    ]
-
-
 class TableReader:
-    """Reads the files of one command; `tell` then says what was taken for what.
+    """Reads the files of one command as its flags say; `tell` then says what was taken for what.
 
+    ``columns`` chooses among the columns of ``files``, ``partitions`` among those of ``labels``,
+    and ``ids`` in all of them: with several files, each takes the names that it has.
     ``features`` and ``objects`` are the names in the data that were read last, None without names.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        files: Sequence[Path | None] = (),
+        *,
+        ids: str | None,
+        no_header: bool,
+        columns: str | None,
+        labels: Sequence[Path] = (),
+        partitions: str | None = None,
+    ) -> None:
+        from wellsep.tables.reading import NO_IDS, TableChoice
+
         self.said: list[str] = []
         self.features: tuple[str, ...] | None = None
         self.objects: np.ndarray | None = None
+        self.partition_names = partitions
+        paths = [path for path in files if path is not None]
+        named = () if ids in (None, NO_IDS) else (ids,)
+        has_ids = _shared_out("ids", named, [*paths, *labels], no_header)
+        chosen = _shared_out("columns", _split(columns), paths, no_header)
+        chosen += _shared_out("columns", _split(partitions), labels, no_header)
+        made = [
+            TableChoice(ids if own or ids == NO_IDS else None, False if no_header else None, names)
+            for own, names in zip(has_ids, chosen, strict=True)
+        ]
+        self.choices = dict(zip(paths, made, strict=False))
+        self.label_choices = dict(zip(labels, made[len(paths) :], strict=True))
 
-    def data(
-        self, path: Path, choice: TableChoice, space: str | None = None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def data(self, path: Path, space: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
         """Features, objects × features, or one embedding of AnnData; and the ids of the objects."""
         from wellsep.tables.reading import is_table, read_table
 
+        choice = self.choices[path]
         if space is not None or is_anndata(path) or not is_table(path):
             _refuse_columns(path, choice)
             matrix, ids, more = _read_matrix(path, space), None, []
@@ -83,26 +75,53 @@ class TableReader:
             named = table.header and len(table.names) == matrix.shape[1]
             self.features = table.names if named else None
         self.objects = ids
-        self._say(path, matrix.shape[0], [_count(matrix.shape[1], "feature"), *more])
+        self._say(path, matrix.shape[0], [count(matrix.shape[1], "feature"), *more])
         return matrix, ids
 
-    def partitions(
-        self, path: Path, choice: TableChoice
-    ) -> tuple[dict[str, Any], np.ndarray | None]:
+    def data_and_partitions(self, data: Path, space: str | None) -> tuple[Any, dict[str, Any]]:
+        """Data, and partitions by name: of the label files or else of AnnData.
+
+        A name that occurs in two files gets the file's name before it.
+        """
+        X, objects = self.data(data, space)
+        if not self.label_choices and is_anndata(data):
+            from wellsep.adapters import runs_from_anndata
+
+            runs = runs_from_anndata(data, space, self.partition_names)
+            for note in runs.notes:
+                print_error(note)
+            return X, dict(runs.partitions)
+        read = []
+        for path in self.label_choices:
+            try:
+                found, ids = self.partitions(path)
+            except ValueError as error:  # of label files --labels names the columns, not --columns
+                if not str(error).startswith("columns must name"):
+                    raise
+                raise ValueError(f"partitions{str(error).removeprefix('columns')}") from None
+            for name, vector in found.items():
+                read.append((path, name, self.in_order(objects, data.name, ids, path, vector)))
+        names = [name for _, name, _ in read]
+        return X, {
+            name if names.count(name) == 1 else f"{path.stem}:{name}": vector
+            for path, name, vector in read
+        }
+
+    def partitions(self, path: Path) -> tuple[dict[str, Any], np.ndarray | None]:
         """Partitions by name, and the ids of the objects."""
-        found, ids, more = _labels(path, choice, gaps=False)
+        found, ids, more = _labels(path, self.label_choices[path], gaps=False)
         names = list(found)
         listed = f" ({', '.join(names[:4])}{' …' if len(names) > 4 else ''})"
-        self._say(path, len(found[names[0]]), [_count(len(found), "partition") + listed, *more])
+        self._say(path, len(found[names[0]]), [count(len(found), "partition") + listed, *more])
         return found, ids
 
-    def truth(self, path: Path, choice: TableChoice) -> tuple[np.ndarray, np.ndarray | None]:
+    def truth(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
         """True classes, empty for objects without one, and the ids of the objects."""
         import numpy as np
 
         from wellsep.evaluate.truth import known_classes
 
-        found, ids, more = _labels(path, choice, gaps=True)
+        found, ids, more = _labels(path, self.choices[path], gaps=True)
         if len(found) != 1:
             raise ValueError(
                 f"truth must be one column of classes, got {len(found)} in {path.name} "
@@ -112,15 +131,15 @@ class TableReader:
         if classes.dtype.kind == "U":  # as R and pandas write what they do not know
             classes = np.where(np.isin(classes, ["NA", "NaN", "nan"]), "", classes)
         codes, known = known_classes(classes)
-        facts = [_count(len(np.unique(codes)), "class", "classes")]
+        facts = [count(len(np.unique(codes)), "class", "classes")]
         if not known.all():
             facts.append(f"known for {int(known.sum()):,} of them")
         self._say(path, len(classes), [*facts, *more])
         return classes, ids
 
-    def data_of(self, runs: Runs, path: Path, choice: TableChoice) -> Any:
+    def data_of(self, runs: Runs, path: Path) -> Any:
         """Features in the order of the objects of some runs, with their names."""
-        matrix, ids = self.data(path, choice)
+        matrix, ids = self.data(path)
         X = self.in_order(runs.ids, "the runs", ids, path, matrix)
         if ids is not None:
             self.objects = self.in_order(runs.ids, "the runs", ids, path, ids)
@@ -141,51 +160,28 @@ class TableReader:
             print_error(line)
 
     def _say(self, path: Path, n_objects: int, facts: list[str]) -> None:
-        self.said.append(f"{path.name}: {', '.join([_count(n_objects, 'object'), *facts])}.")
+        self.said.append(f"{path.name}: {', '.join([count(n_objects, 'object'), *facts])}.")
 
 
-def read_data_and_labels(
-    reader: TableReader,
-    data: Path,
-    paths: Sequence[Path],
-    *,
-    ids: str | None,
-    no_header: bool,
-    columns: str | None,
-    partitions: str | None,
-    space: str | None,
-    labelled: bool = True,
-) -> tuple[Any, dict[str, Any]]:
-    """Read data and partitions: of label files or else of AnnData, if its labels are wanted.
+def _split(names: str | None) -> tuple[str, ...]:
+    return () if names is None else tuple(name.strip() for name in names.split(","))
 
-    A name that occurs in two files gets the file's name before it.
-    """
-    as_said = choices([data, *paths], ids=ids, no_header=no_header, columns=None)
-    (of_data,) = choices([data], ids=as_said[0].ids, no_header=no_header, columns=columns)
-    X, objects = reader.data(data, of_data, space)
-    if labelled and not paths and is_anndata(data):
-        from wellsep.adapters import runs_from_anndata
 
-        runs = runs_from_anndata(data, space, partitions)
-        for note in runs.notes:
-            print_error(note)
-        return X, dict(runs.partitions)
-    of_labels = choices(paths, ids=None, no_header=no_header, columns=partitions)
-    read = []
-    for path, with_ids, choice in zip(paths, as_said[1:], of_labels, strict=True):
-        try:
-            found, others = reader.partitions(path, dataclasses.replace(choice, ids=with_ids.ids))
-        except ValueError as error:  # of label files --labels names the columns, not --columns
-            if not str(error).startswith("columns must name"):
-                raise
-            raise ValueError(f"partitions{str(error).removeprefix('columns')}") from None
-        for name, vector in found.items():
-            read.append((path, name, reader.in_order(objects, data.name, others, path, vector)))
-    names = [name for _, name, _ in read]
-    return X, {
-        name if names.count(name) == 1 else f"{path.stem}:{name}": vector
-        for path, name, vector in read
-    }
+def _shared_out(
+    option: str, names: tuple[str, ...], paths: Sequence[Path], no_header: bool
+) -> list[tuple[str, ...] | None]:
+    """Those of the names that each file has a column for; one file is asked for all of them."""
+    if len(paths) < 2 or not names:
+        return [names or None] * len(paths)
+    from wellsep.tables.reading import TableChoice, matching_columns
+
+    choice = TableChoice(header=False if no_header else None)
+    found = [[] if is_anndata(path) else matching_columns(path, names, choice) for path in paths]
+    for name in names:
+        if not any(name in own for own in found):
+            files = ", ".join(path.name for path in paths)
+            raise ValueError(f"{option} must be in one of {files}, got {name!r} in none of them.")
+    return [tuple(own) or None for own in found]
 
 
 def the_only_one(partitions: Mapping[str, Any], data: Path) -> Any:
@@ -227,7 +223,6 @@ def read_truth(
     reader: TableReader,
     truth: str,
     sources: Sequence[str],
-    said: Mapping[Path, TableChoice],
     runs: Runs | None = None,
 ) -> Any:
     """Read the true classes, one for each object of the runs."""
@@ -236,7 +231,7 @@ def read_truth(
         from wellsep.adapters.anndata_entries import read_column
 
         return read_column(sources[0], truth)
-    classes, ids = reader.truth(path, said[path])
+    classes, ids = reader.truth(path)
     if runs is None:
         return reader.in_order(reader.objects, "the data", ids, path, classes)
     classes = reader.in_order(runs.ids, "the runs", ids, path, classes)
@@ -339,7 +334,3 @@ def _notes(table: Table) -> list[str]:
     if not table.header:
         notes.append("no header")
     return notes
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return count(number, one, many)

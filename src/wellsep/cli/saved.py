@@ -21,7 +21,6 @@ from wellsep.cli.deliver import (
 from wellsep.cli.printing import print_json, print_line
 from wellsep.cli.reading import (
     TableReader,
-    choices,
     is_anndata,
     named,
     read_objects,
@@ -57,7 +56,6 @@ def report(
         ),
     ] = None,
     objects: options.Objects = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     ids: options.Ids = None,
     no_header: options.NoHeader = False,
     columns: options.Columns = None,
@@ -90,14 +88,11 @@ def report(
     data = None if not runs or ranked else Path(runs[0])
     if space is not None and data is None:
         raise ValueError(f"space must be left out for a result without a data file, got {space!r}.")
-    files = [path for path in (data, truth_file(truth, runs or ())) if path is not None]
-    said = dict(
-        zip(files, choices(files, ids=ids, no_header=no_header, columns=columns), strict=True)
-    )
-    reader = TableReader()
+    files = [data, truth_file(truth, runs or ())]
+    reader = TableReader(files, ids=ids, no_header=no_header, columns=columns)
     source: Any = None
     if data is not None:
-        source = named(reader, reader.data(data, said[data], space)[0])
+        source = named(reader, reader.data(data, space)[0])
     if runs and ranked:
         source = _runs(found, runs)
     page = ws.render_report(
@@ -106,9 +101,8 @@ def report(
         runs=source,
         truth=None
         if truth is None
-        else read_truth(reader, truth, runs or (), said, source if ranked else None),
+        else read_truth(reader, truth, runs or (), source if ranked else None),
         layout=layout,
-        title=title,
         objects=None
         if objects is None
         else read_objects(reader, objects, source if ranked else None),

@@ -13,13 +13,13 @@ from wellsep.cli.deliver import Outputs
 from wellsep.cli.options import parse_index
 from wellsep.cli.printing import (
     ALL_ROWS,
-    MOST_ROWS,
     print_columns,
     print_in_parts,
     print_json,
     print_line,
+    rows_shown,
 )
-from wellsep.cli.reading import TableReader, is_anndata, read_data_and_labels
+from wellsep.cli.reading import TableReader, is_anndata
 
 if TYPE_CHECKING:
     from wellsep.indices import Index, PartitionScores
@@ -156,14 +156,10 @@ def score(
             "error."
         ),
     ] = "exclude",
-    convention: Annotated[
-        str | None, typer.Option(help='With "ace", compute the indices as the ACE paper did.')
-    ] = None,
     output: options.Table = None,
     ids: options.Ids = None,
     no_header: options.NoHeader = False,
     columns: options.Columns = None,
-    all_rows: options.All = False,
     as_json: options.Json = False,
 ) -> None:
     """Score clusterings (partitions) of one data set by one or more validity indices.
@@ -181,32 +177,28 @@ def score(
     outputs.check(data, *files)
     if not files and not is_anndata(data):
         raise ValueError("labels must be at least one file, got none; name it after the data file.")
-    computed: dict[str, Any] = {"noise": noise, "convention": convention}
-    if index:
-        computed["indices"] = [parse_index(text) for text in index]
-    reader = TableReader()
-    X, found = read_data_and_labels(
-        reader,
-        data,
-        files,
+    named: dict[str, Any] = {"indices": [parse_index(text) for text in index]} if index else {}
+    reader = TableReader(
+        [data],
         ids=ids,
         no_header=no_header,
         columns=columns,
+        labels=files,
         partitions=partitions,
-        space=space,
     )
-    scores = ws.score_partitions(X, found, **computed)
+    X, clusterings = reader.data_and_partitions(data, space)
+    scores = ws.score_partitions(X, clusterings, noise=noise, **named)
     reader.tell()
-    outputs.deliver(scores, lambda scores: print_scores(scores, all_rows=all_rows))
+    outputs.deliver(scores, print_scores)
 
 
-def print_scores(scores: PartitionScores, *, all_rows: bool = False) -> None:
+def print_scores(scores: PartitionScores) -> None:
     """Print the table of scores, the best by each index, and why a score is missing."""
     shown = scores.with_arrows(scores.columns())
     table = {"K" if name == "n_clusters" else name: values for name, values in shown.items()}
-    folded = not all_rows and len(scores.names) > MOST_ROWS
-    print_in_parts({k: v[:MOST_ROWS] for k, v in table.items()} if folded else table)
-    if folded:
-        print_line(f"{MOST_ROWS} of {len(scores.names):,} rows. {ALL_ROWS}")
+    most = rows_shown()
+    print_in_parts({name: values[:most] for name, values in table.items()})
+    if most is not None and len(scores.names) > most:
+        print_line(f"{most} of {len(scores.names):,} rows. {ALL_ROWS}")
     for sentence in scores.sentences():
         print_line(sentence)

@@ -23,7 +23,7 @@ from wellsep.cli.printing import (
     progress_bar,
     told_when_interrupted,
 )
-from wellsep.cli.reading import TableReader, choices
+from wellsep.cli.reading import TableReader
 from wellsep.cli.wording import flags_of, in_shell_words
 
 METHODS = {
@@ -66,7 +66,8 @@ def train(
         typer.Option(
             "--set",
             "-s",
-            help="Set one value for all trainings: epochs=50, preset=small, checkpoint_dir=FOLDER.",
+            help="Set one value for all trainings: epochs=50, preset=small, checkpoint_dir=FOLDER; "
+            "storage=URL of another Optuna storage than a SQLite file in --out.",
         ),
     ] = None,
     trials: Annotated[
@@ -74,10 +75,6 @@ def train(
         typer.Option(
             help="Draw this many settings with Optuna, from ranges such as lr=1e-5:1e-2:log."
         ),
-    ] = None,
-    storage: Annotated[
-        str | None,
-        typer.Option(help="URL of the Optuna storage. The default is a SQLite file in --out."),
     ] = None,
     device: Annotated[
         str, typer.Option(help="Device to train on: auto, cpu, cuda or cuda:N.")
@@ -113,6 +110,7 @@ def train(
     from wellsep import deep
 
     for_all = parse_settings(fixed)
+    storage = for_all.pop("storage", None)
     unnamed = {name: for_all.pop(name) for name in UNNAMED if name in for_all}
     model: Any = deep.METHODS[METHODS[method]](k, device=device, random_state=seed, **unnamed)
     words = [*(grid or []), *(more or [])]
@@ -120,8 +118,8 @@ def train(
     if trials is None:
         refuse_ranges(words, settings)
     total = trials if trials is not None else math.prod(map(len, settings.values()))
-    reader = TableReader()
-    X, names = _read(reader, data, ids, no_header, columns)
+    reader = TableReader([Path(data)], ids=ids, no_header=no_header, columns=columns)
+    X, names = _read(reader, data)
     with told_when_interrupted(lambda: _what_is_kept(out)), progress_bar() as told:
         seen = _Counter(method, total, told)
         result = deep.sweep(
@@ -221,9 +219,7 @@ def parse_grid(words: list[str]) -> dict[str, Any]:
     return grid
 
 
-def _read(
-    reader: TableReader, data: str, ids: str | None, no_header: bool, columns: str | None
-) -> tuple[Any, Any]:
+def _read(reader: TableReader, data: str) -> tuple[Any, Any]:
     """The objects of a file or of a named set, and their ids."""
     from wellsep.tables.reading import is_table, read_array
 
@@ -234,8 +230,7 @@ def _read(
         return found.X, None
     if not is_table(path):
         return read_array(path), None  # it keeps its shape, as images need
-    (choice,) = choices([path], ids=ids, no_header=no_header, columns=columns)
-    return reader.data(path, choice)
+    return reader.data(path)
 
 
 def _show(result: Any) -> None:
