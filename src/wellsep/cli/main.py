@@ -69,27 +69,25 @@ def with_metavars(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-class PlainCommand(TyperCommand):
-    """A command whose help shows no type for a flag."""
+class _Plain:
+    """Shows no type for a flag or an argument in the help."""
 
     def get_params(self, ctx: Any) -> Any:
-        return _flags_plain(super().get_params(ctx))
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+            elif parameter.param_type_name == "argument":
+                parameter.display_type_rich = lambda ctx: None  # its name says enough
+        return parameters
 
 
-class PlainGroup(TyperGroup):
-    """A group of commands whose help shows no type for a flag."""
-
-    def get_params(self, ctx: Any) -> Any:
-        return _flags_plain(super().get_params(ctx))
+class PlainCommand(_Plain, TyperCommand):
+    """A command with plain help."""
 
 
-def _flags_plain(parameters: Any) -> Any:
-    for parameter in parameters:
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""
-        elif parameter.param_type_name == "argument":
-            parameter.display_type_rich = lambda ctx: None  # its name says enough
-    return parameters
+class PlainGroup(_Plain, TyperGroup):
+    """A group of commands with plain help."""
 
 
 @functools.cache

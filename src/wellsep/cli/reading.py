@@ -49,12 +49,15 @@ class TableReader:
         self.objects: np.ndarray | None = None
         self.partition_names = partitions
         paths = [path for path in files if path is not None]
+        header = False if no_header else None
         named = () if ids in (None, NO_IDS) else (ids,)
-        has_ids = _shared_out("ids", named, [*paths, *labels], no_header)
-        chosen = _shared_out("columns", _split(columns), paths, no_header)
-        chosen += _shared_out("columns", _split(partitions), labels, no_header)
+        has_ids = _shared_out("ids", named, [*paths, *labels], header)
+        chosen: list[tuple[str, ...] | None] = []
+        for names, group in ((columns, paths), (partitions, labels)):
+            words = () if names is None else tuple(map(str.strip, names.split(",")))
+            chosen += _shared_out("columns", words, group, header)
         made = [
-            TableChoice(ids if own or ids == NO_IDS else None, False if no_header else None, names)
+            TableChoice(ids if own or ids == NO_IDS else None, header, names)
             for own, names in zip(has_ids, chosen, strict=True)
         ]
         self.choices = dict(zip(paths, made, strict=False))
@@ -62,18 +65,26 @@ class TableReader:
 
     def data(self, path: Path, space: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
         """Features, objects × features, or one embedding of AnnData; and the ids of the objects."""
-        from wellsep.tables.reading import is_table, read_table
+        from wellsep.tables.reading import is_table, read_matrix, read_table
 
-        choice = self.choices[path]
-        if space is not None or is_anndata(path) or not is_table(path):
-            _refuse_columns(path, choice)
-            matrix, ids, more = _read_matrix(path, space), None, []
-            self.features = None
+        ids, more, self.features = None, [], None
+        if is_anndata(path):
+            from wellsep.adapters.anndata_entries import read_space
+
+            _refuse_columns(path, self.choices[path])
+            matrix = read_space(path, space)
+        elif space is not None:
+            raise ValueError(
+                f"space must be left out for a file without embeddings, got {path.name}."
+            )
+        elif not is_table(path):
+            _refuse_columns(path, self.choices[path])
+            matrix = read_matrix(path)
         else:
-            table = read_table(path, None, choice)
+            table = read_table(path, None, self.choices[path])
             matrix, ids, more = table.matrix(path.name).astype(float), table.ids, _notes(table)
-            named = table.header and len(table.names) == matrix.shape[1]
-            self.features = table.names if named else None
+            if table.header and len(table.names) == matrix.shape[1]:
+                self.features = table.names
         self.objects = ids
         self._say(path, matrix.shape[0], [count(matrix.shape[1], "feature"), *more])
         return matrix, ids
@@ -163,20 +174,15 @@ class TableReader:
         self.said.append(f"{path.name}: {', '.join([count(n_objects, 'object'), *facts])}.")
 
 
-def _split(names: str | None) -> tuple[str, ...]:
-    return () if names is None else tuple(name.strip() for name in names.split(","))
-
-
 def _shared_out(
-    option: str, names: tuple[str, ...], paths: Sequence[Path], no_header: bool
+    option: str, names: Sequence[str], paths: Sequence[Path], header: bool | None
 ) -> list[tuple[str, ...] | None]:
     """Those of the names that each file has a column for; one file is asked for all of them."""
     if len(paths) < 2 or not names:
-        return [names or None] * len(paths)
-    from wellsep.tables.reading import TableChoice, matching_columns
+        return [tuple(names) or None] * len(paths)
+    from wellsep.tables.reading import matching_columns
 
-    choice = TableChoice(header=False if no_header else None)
-    found = [[] if is_anndata(path) else matching_columns(path, names, choice) for path in paths]
+    found = [[] if is_anndata(path) else matching_columns(path, names, header) for path in paths]
     for name in names:
         if not any(name in own for own in found):
             files = ", ".join(path.name for path in paths)
@@ -284,19 +290,6 @@ def read_objects(reader: TableReader, path: Path, runs: Any) -> Any:
                 f"{path.name}, column {name!r}."
             )
     return columns
-
-
-def _read_matrix(path: Path, space: str | None) -> Any:
-    """Read the objects of a data file, or one embedding of AnnData."""
-    if is_anndata(path):
-        from wellsep.adapters.anndata_entries import read_space
-
-        return read_space(path, space)
-    if space is not None:
-        raise ValueError(f"space must be left out for a file without embeddings, got {path.name}.")
-    from wellsep.tables.reading import read_matrix
-
-    return read_matrix(path)
 
 
 def _labels(

@@ -292,13 +292,13 @@ def _chosen(names: list[str], ids: list[int], choice: TableChoice, what: str) ->
 
 
 def matching_columns(
-    path: str | os.PathLike[str], patterns: Sequence[str], choice: TableChoice
+    path: str | os.PathLike[str], patterns: Sequence[str], header: bool | None
 ) -> list[str]:
     """Those of some names or patterns that a file has a column for."""
     if not is_table(path):
         return []
-    table = read_table(path, None, TableChoice(ids=NO_IDS, header=choice.header), gaps=True)
-    return [pattern for pattern in patterns if _matching(pattern, list(table.names))]
+    names = list(read_table(path, None, TableChoice(NO_IDS, header), gaps=True).names)
+    return [pattern for pattern in patterns if _matching(pattern, names)]
 
 
 def _matching(pattern: str, names: list[str]) -> list[int]:
