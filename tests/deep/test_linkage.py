@@ -23,6 +23,7 @@ from wellsep.deep.linkage.merging import (
     merge_clusters,
     renumbered,
 )
+from wellsep.deep.linkage.paths import PathIntegral
 
 
 def mixture(n, d=5, k=4, spread=1.0, seed=0):
@@ -83,7 +84,9 @@ def test_degree_linkage_merges_like_brute_force(seed, n_local):
     start = chains(near)
     W = gaussian_weights(near).toarray()
     expected = brute_force(start, 6, lambda a, b: degree_affinity(W, a, b), n_local)
-    found = degree_linkage(X, 6, labels=start, n_neighbors=12, n_local=n_local)
+    found = merge_clusters(
+        DegreeLinkage(gaussian_weights(near), start), start, 6, points=X, n_local=n_local, reach=12
+    )
     assert start.max() > 8
     np.testing.assert_array_equal(found, expected)
 
@@ -97,7 +100,9 @@ def test_path_integral_merges_like_brute_force(seed, z):
     W = gaussian_weights(near).toarray()
     P = W / W.sum(axis=1, keepdims=True)
     expected = brute_force(start, 5, lambda a, b: path_affinity(P, z, a, b), 1)
-    np.testing.assert_array_equal(path_integral(X, 5, labels=start, n_neighbors=12, z=z), expected)
+    affinity = PathIntegral(gaussian_weights(near), start, z)
+    found = merge_clusters(affinity, start, 5, points=X, reach=12)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_affinities_stay_exact_while_clusters_merge():

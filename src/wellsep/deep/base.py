@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,7 +48,7 @@ from wellsep.deep.data import (
 )
 from wellsep.deep.losses import nearest_center
 from wellsep.deep.networks import NetworkPlan, Shape, build_network
-from wellsep.deep.training import Reported, Trainer
+from wellsep.deep.training import Outcome, Reported, Trainer
 from wellsep.runs import save_run
 
 # Parameters that say where and how long, not what: a training may go on under other values.
@@ -79,15 +79,6 @@ else:
         BaseEstimator,
     ):
         """A clusterer that also transforms and calls back while it trains."""
-
-
-class Outcome(NamedTuple):
-    """What a method's training ends with."""
-
-    labels: np.ndarray
-    embedding: np.ndarray
-    centers: np.ndarray
-    arrays: dict[str, np.ndarray] = {}  # noqa: RUF012  further fitted arrays by attribute name
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -327,13 +318,11 @@ class DeepClusterer(_Estimator, ABC):
             save_outcome=None if folder is None else self._save_outcome,
         )
 
-    def _save_outcome(
-        self, stage: str, epoch: int, labels: np.ndarray, embedding: np.ndarray
-    ) -> None:
+    def _save_outcome(self, stage: str, epoch: int, outcome: Outcome) -> None:
         save_run(
             Path(self.checkpoint_dir) / "runs",
-            embedding,
-            labels,
+            outcome.embedding,
+            outcome.labels,
             name=f"{stage}-{epoch:05d}",
             params=self._run_params(),
             metadata={"stage": stage, "epoch": epoch, "loss": self._trainer.history[-1]["loss"]},

@@ -33,6 +33,12 @@ def nearest_center(embedding: Tensor, centers: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
+def directions(z: Tensor, labels: Tensor, n_clusters: int) -> Tensor:
+    """Mean direction of each cluster, shape (k, d), of unit length."""
+    members = F.one_hot(labels.long(), n_clusters).to(z.dtype)
+    return F.normalize(members.T @ z, dim=1)
+
+
 class NearestTwo(NamedTuple):
     """What deep k-means and deep cf-means need of a batch."""
 

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +27,15 @@ class TrainingDiverged(FloatingPointError):
     """A loss stopped being finite; the message says where."""
 
 
+class Outcome(NamedTuple):
+    """Where a training stands: what a checkpoint keeps as a run, and what it ends with."""
+
+    labels: np.ndarray
+    embedding: np.ndarray
+    centers: np.ndarray
+    arrays: dict[str, np.ndarray] = {}  # noqa: RUF012  further fitted arrays by attribute name
+
+
 @dataclass
 class Stage:
     """One phase of a method's training."""
@@ -42,8 +51,7 @@ class Stage:
     patience: int | None = None  # epochs without a lower one: then stop, and go back to the best
     rate: Callable[[int], float] | None = None  # learning rate of a step
     clip: float | None = None  # greatest norm of the gradient
-    # Labels and embedding as they stand, for checkpoints as runs.
-    outcome: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+    outcome: Callable[[], Outcome] | None = None  # as it stands, for checkpoints as runs
     # Whether steps may be recorded and replayed on CUDA: fixed shapes and rate, no reads.
     capture: bool = True
 
@@ -97,7 +105,7 @@ class Trainer:
     """Runs stages over data on one device; a training that was interrupted goes on.
 
     `seed` is the root of all its randomness. Every `save_every` epochs the outcome of the stage is
-    written as a run, by save_outcome(stage name, epoch, labels, embedding).
+    written as a run, by save_outcome(stage name, epoch, outcome).
     """
 
     def __init__(
@@ -109,7 +117,7 @@ class Trainer:
         checkpoint: Checkpoint,
         progress: Progress | None = None,
         save_every: int | None = None,
-        save_outcome: Callable[[str, int, np.ndarray, np.ndarray], None] | None = None,
+        save_outcome: Callable[[str, int, Outcome], None] | None = None,
     ) -> None:
         self.data = data
         self.device = data.device
@@ -311,7 +319,7 @@ class Trainer:
     def _keep(self, stage: Stage, epoch: int, patience: _Patience) -> None:
         due = self.save_every is not None and epoch % self.save_every == 0
         if due and self.save_outcome is not None and stage.outcome is not None:
-            self.save_outcome(stage.name, epoch, *stage.outcome())
+            self.save_outcome(stage.name, epoch, stage.outcome())
         if due or time.monotonic() - self._last_save > _SAVE_SECONDS:
             self.save(stage, epoch, patience)
 

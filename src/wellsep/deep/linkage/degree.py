@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import check_count
 from wellsep.deep.linkage.merging import agglomerate
+
+N_LOCAL = 5  # partners in the local term, K_c in the paper
 
 
 class DegreeLinkage:
@@ -137,7 +138,6 @@ def degree_linkage(
     *,
     labels: Any = None,
     n_neighbors: int = 20,
-    n_local: int = 5,
 ) -> np.ndarray:
     """Cluster objects by merging on their nearest-neighbour graph, by JULE's affinity.
 
@@ -159,8 +159,6 @@ def degree_linkage(
         Clusters to start from; 1-nearest-neighbour chains when left out.
     n_neighbors : int
         Neighbours in the graph (K_s in the paper), fewer when there are not as many objects.
-    n_local : int
-        Partners in the local term (K_c in the paper).
 
     Returns
     -------
@@ -179,7 +177,6 @@ def degree_linkage(
     >>> degree_linkage(X, 2, n_neighbors=3).tolist()
     [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
     """
-    check_count("n_local", n_local)
     return agglomerate(
-        X, n_clusters, DegreeLinkage, labels=labels, n_neighbors=n_neighbors, n_local=n_local
+        X, n_clusters, DegreeLinkage, labels=labels, n_neighbors=n_neighbors, n_local=N_LOCAL
     )

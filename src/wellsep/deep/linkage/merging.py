@@ -15,8 +15,8 @@ from wellsep.compute.statistics.neighbour_graph import NeighbourGraph, nearest_n
 from wellsep.partitions import encode
 
 
-def gaussian_weights(graph: NeighbourGraph, scale: float = 1.0) -> sp.csr_array:
-    """Directed graph W_ij = exp(−d_ij²/σ²) over each row's neighbours, σ² = scale · mean(d²).
+def gaussian_weights(graph: NeighbourGraph) -> sp.csr_array:
+    """Directed graph W_ij = exp(−d_ij²/σ²) over each row's neighbours, σ² the mean of those d².
 
     Examples
     --------
@@ -26,7 +26,7 @@ def gaussian_weights(graph: NeighbourGraph, scale: float = 1.0) -> sp.csr_array:
     """
     n, k = graph.indices.shape
     squared = graph.distances**2
-    sigma = scale * float(squared.mean())
+    sigma = float(squared.mean())
     # All neighbours are duplicates: every weight is exp(0).
     weights = np.exp(-squared / (sigma if sigma > 0 else 1.0))
     pointers = np.arange(0, n * k + 1, k)
@@ -210,7 +210,6 @@ def agglomerate(
     *,
     labels: Any,
     n_neighbors: int,
-    scale: float = 1.0,
     n_local: int = 1,
 ) -> np.ndarray:
     """Merge clusters on the Gaussian nearest-neighbour graph of X by affinity(graph, labels)."""
@@ -225,7 +224,7 @@ def agglomerate(
     near = nearest_neighbours(X, min(check_count("n_neighbors", n_neighbors), n - 1))
     start = chains(near) if start is None else start
     return merge_clusters(
-        affinity(gaussian_weights(near, scale), start),
+        affinity(gaussian_weights(near), start),
         start,
         n_clusters,
         points=to_numpy(X).astype(float),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import check_number
 from wellsep.deep.linkage.merging import agglomerate
 
+STEP = 0.01  # weight z of a step: paths of t steps count z^t
 # Increments of the path integral are of order z²; terms beyond this are lost in float64 anyway.
 _TOLERANCE = 1e-15
 
@@ -37,7 +36,7 @@ class PathIntegral:
     vanishes, for one cluster against all its partners at once.
     """
 
-    def __init__(self, weights: sp.csr_array, labels: np.ndarray, z: float) -> None:
+    def __init__(self, weights: sp.csr_array, labels: np.ndarray, z: float = STEP) -> None:
         sums = np.asarray(weights.sum(axis=1)).ravel()
         self.walk = sp.csr_array(sp.diags_array(1.0 / sums) @ weights)
         self.labels = np.array(labels)
@@ -158,12 +157,10 @@ def path_integral(
     *,
     labels: Any = None,
     n_neighbors: int = 20,
-    scale: float = 1.0,
-    z: float = 0.01,
 ) -> np.ndarray:
     """Cluster objects by merging on their nearest-neighbour graph, by path integrals.
 
-    The graph is W_ij = exp(−d_ij²/σ²) over each object's neighbours, σ² = scale · mean(d²), and
+    The graph is W_ij = exp(−d_ij²/σ²) over each object's neighbours, σ² the mean of those d², and
     P its rows divided by their sums. Two clusters are as close as their union adds paths that
     leave a cluster through the other and come back (see `PathIntegral`).
 
@@ -171,10 +168,6 @@ def path_integral(
     ----------
     X, n_clusters, labels, n_neighbors
         See `degree_linkage`.
-    scale : float
-        Factor of σ² (a in the paper).
-    z : float
-        Weight of a step, between 0 and 1: paths of t steps count z^t.
 
     Returns
     -------
@@ -193,9 +186,4 @@ def path_integral(
     >>> path_integral(X, 2, n_neighbors=3).tolist()
     [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
     """
-    check_number("scale", scale, 0.0, open_left=True)
-    check_number("z", z, 0.0, 0.999, open_left=True)
-    return agglomerate(
-        X, n_clusters, partial(PathIntegral, z=z),
-        labels=labels, n_neighbors=n_neighbors, scale=scale,
-    )  # fmt: skip
+    return agglomerate(X, n_clusters, PathIntegral, labels=labels, n_neighbors=n_neighbors)

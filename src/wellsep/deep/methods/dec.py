@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from wellsep._checks.arrays import check_number
-from wellsep.deep.base import Outcome
 from wellsep.deep.latent import PAPER, SMALL, LatentClusterer
 from wellsep.deep.losses import divergence, reconstruction, sharpened, soft_assignment
-from wellsep.deep.training import Stage, Trainer, adam
+from wellsep.deep.training import Outcome, Stage, Trainer, adam
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -123,11 +122,11 @@ class DEC(LatentClusterer):
                 total = total + rec_weight * reconstruction(x, network.decode(z))
             return total
 
-        def outcome() -> tuple[np.ndarray, np.ndarray]:
-            return memberships().argmax(dim=1).cpu().numpy(), embedding()
-
-        def embedding() -> np.ndarray:
-            return trainer.map(network.encode).cpu().numpy()
+        def outcome() -> Outcome:
+            soft = memberships().cpu().numpy()
+            embedding = trainer.map(network.encode).cpu().numpy()
+            points = centers.points.detach().cpu().numpy()
+            return Outcome(soft.argmax(axis=1), embedding, points, {"soft_labels_": soft})
 
         trained = [*network.encoder.parameters(), centers.points]
         if rec_weight:
@@ -142,9 +141,7 @@ class DEC(LatentClusterer):
                 outcome=outcome,
             )
         )
-        soft = memberships().cpu().numpy()
-        points = centers.points.detach().cpu().numpy()
-        return Outcome(soft.argmax(axis=1), embedding(), points, {"soft_labels_": soft})
+        return outcome()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from wellsep._checks.arrays import check_choice, check_count
-from wellsep.deep.base import DeepClusterer, Outcome
-from wellsep.deep.latent import Partition, kmeans
+from wellsep.deep.base import DeepClusterer
+from wellsep.deep.latent import kmeans
 from wellsep.deep.losses import cross_entropy
 from wellsep.deep.networks import NetworkPlan, Shape
-from wellsep.deep.training import Stage, Trainer
+from wellsep.deep.training import Outcome, Stage, Trainer
 
 
 class Whitening(NamedTuple):
@@ -152,19 +152,21 @@ class DeepCluster(DeepClusterer):
             momentum=0.9,
             weight_decay=1e-5,
         )
-        latest: dict[str, Any] = {}
+        latest: list[Outcome] = []
 
-        def clustered(purpose: str) -> tuple[Whitening, np.ndarray, Partition]:
+        def clustered(purpose: str) -> Outcome:
             features = trainer.map(network).cpu().numpy()
             whitening = Whitening.fitted(features, settings["n_components"])
             white = whitening.apply(features)
             seed = trainer.seed_for(purpose)
             found = kmeans(torch.from_numpy(white), self.n_clusters, n_init=3, seed=seed)
-            return whitening, white, found
+            centers = found.centers.astype(np.float32)
+            arrays = {f"whitening_{name}_": part for name, part in whitening._asdict().items()}
+            return Outcome(found.labels.astype(np.int64), white, centers, arrays)
 
         def relabel(epoch: int) -> None:
-            _, latest["white"], found = clustered(f"kmeans-{epoch}")
-            labels.copy_(torch.as_tensor(found.labels, device=device))
+            latest[:] = [clustered(f"kmeans-{epoch}")]
+            labels.copy_(torch.as_tensor(latest[0].labels, device=device))
             # A fresh top layer, in place: a recorded step goes on reading these tensors.
             generator = trainer.generator_for(f"top-{epoch}")
             with torch.no_grad():
@@ -187,9 +189,6 @@ class DeepCluster(DeepClusterer):
                 x = random_crops(x, trainer.noise)
             return cross_entropy(top(network(x)), labels[rows])
 
-        def outcome() -> tuple[np.ndarray, np.ndarray]:
-            return labels.cpu().numpy(), latest["white"]
-
         trainer.run(
             Stage(
                 "cluster",
@@ -198,13 +197,10 @@ class DeepCluster(DeepClusterer):
                 optimizer,
                 order=order,
                 before_epoch=relabel,
-                outcome=outcome,
+                outcome=lambda: latest[0],
             )
         )
-        whitening, white, found = clustered("kmeans-final")
-        centers = found.centers.astype(np.float32)
-        arrays = {"whitening_mean_": whitening.mean, "whitening_projection_": whitening.projection}
-        return Outcome(found.labels.astype(np.int64), white, centers, arrays)
+        return clustered("kmeans-final")
 
     def _finish(self, embedding: np.ndarray) -> np.ndarray:
         return Whitening(self.whitening_mean_, self.whitening_projection_).apply(embedding)

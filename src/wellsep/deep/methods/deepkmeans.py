@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
 from wellsep._checks.arrays import check_choice, check_number
-from wellsep.deep.base import Outcome
 from wellsep.deep.latent import PAPER, SMALL, LatentClusterer, check_centers
 from wellsep.deep.losses import nearest_center, nearest_two, reconstruction
 from wellsep.deep.networks import NetworkPlan, Shape
 from wellsep.deep.pretrained import FromAutoencoder
-from wellsep.deep.training import Stage, Trainer, adam
+from wellsep.deep.training import Outcome, Stage, Trainer, adam
 
 SIGNS = {"repel": -1.0, "attract": 1.0}
 
@@ -135,10 +133,10 @@ class DeepKMeans(FromAutoencoder, LatentClusterer):
             rec = reconstruction(x, network.decode(z))
             return self.reconstruction_weight * rec + clustering / z.shape[1]
 
-        def outcome() -> tuple[np.ndarray, np.ndarray]:
-            z = trainer.map(network.encode)
-            labels = nearest_center(z, centers.points.detach())
-            return labels.cpu().numpy(), z.cpu().numpy()
+        def outcome() -> Outcome:
+            z, points = trainer.map(network.encode), centers.points.detach()
+            labels = nearest_center(z, points)
+            return Outcome(*(part.cpu().numpy() for part in (labels, z, points)))
 
         rate = settings["learning_rate"]
         groups = [
@@ -155,8 +153,7 @@ class DeepKMeans(FromAutoencoder, LatentClusterer):
                 outcome=outcome,
             )
         )
-        labels, embedding = outcome()
-        return Outcome(labels, embedding, centers.points.detach().cpu().numpy())
+        return outcome()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -12,13 +12,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from wellsep._checks.arrays import check_choice, check_number, check_numbers, to_numpy
-from wellsep.deep.base import Outcome
 from wellsep.deep.latent import kmeans
 from wellsep.deep.linkage.paths import path_integral
-from wellsep.deep.losses import balanced, cross_entropy, layered_reconstruction, sharpened
+from wellsep.deep.losses import (
+    balanced,
+    cross_entropy,
+    directions,
+    layered_reconstruction,
+    sharpened,
+)
 from wellsep.deep.networks import DEPICT_LAYERS, NetworkPlan, Shape
 from wellsep.deep.pretrained import FromAutoencoder
-from wellsep.deep.training import Stage, Trainer, adam
+from wellsep.deep.training import Outcome, Stage, Trainer, adam
 
 INITS = ("path-integral", "k-means")
 TARGETS = {"authors": sharpened, "paper": balanced}
@@ -206,7 +211,7 @@ class DEPICT(FromAutoencoder):
         start = trainer.once("start", lambda: self._start(trainer, trainer.map(network.encode)))
         start = start.long()
         z = trainer.map(network.encode)
-        head = trainer.add("head", Softmax(_directions(z, start, self.n_clusters)))
+        head = trainer.add("head", Softmax(directions(z, start, self.n_clusters)))
         everything = [*network.parameters(), *head.parameters()]
 
         def memberships(subset: Tensor | None = None) -> Tensor:
@@ -225,9 +230,16 @@ class DEPICT(FromAutoencoder):
             found = memberships(held_out).argmax(dim=1).cpu().numpy()
             return -normalized_mutual_info_score(start[held_out].cpu().numpy(), found)
 
-        def outcome() -> tuple[np.ndarray, np.ndarray]:
-            labels = memberships().argmax(dim=1)
-            return labels.cpu().numpy(), trainer.map(network.encode).cpu().numpy()
+        def outcome() -> Outcome:
+            soft = memberships().cpu().numpy()
+            arrays = {
+                "soft_labels_": soft,
+                "start_labels_": start.cpu().numpy(),
+                "cluster_biases_": head.bias.detach().cpu().numpy(),
+            }
+            embedding = trainer.map(network.encode).cpu().numpy()
+            centers = head.weight.detach().cpu().numpy()
+            return Outcome(soft.argmax(axis=1), embedding, centers, arrays)
 
         trainer.run(
             Stage(
@@ -259,17 +271,7 @@ class DEPICT(FromAutoencoder):
                 outcome=outcome,
             )
         )
-        soft = memberships().cpu().numpy()
-        return Outcome(
-            soft.argmax(axis=1),
-            trainer.map(network.encode).cpu().numpy(),
-            head.weight.detach().cpu().numpy(),
-            {
-                "soft_labels_": soft,
-                "start_labels_": start.cpu().numpy(),
-                "cluster_biases_": head.bias.detach().cpu().numpy(),
-            },
-        )
+        return outcome()
 
     def _start(self, trainer: Trainer, z: Tensor) -> np.ndarray:
         if not isinstance(self.init, str):
@@ -305,8 +307,3 @@ def _given_labels(init: Any, n_objects: int, n_clusters: int) -> np.ndarray:
             f"0 … {n_clusters - 1}, got shape {labels.shape} and type {labels.dtype}."
         )
     return labels
-
-
-def _directions(z: Tensor, labels: Tensor, n_clusters: int) -> Tensor:
-    member = F.one_hot(labels.long(), n_clusters).to(z.dtype)
-    return F.normalize(member.T @ z, dim=1)

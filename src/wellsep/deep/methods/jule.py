@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from wellsep._checks.arrays import check_choice, check_count, check_number
 from wellsep._checks.values import check_flag
 from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
-from wellsep.deep.base import DeepClusterer, Outcome
+from wellsep.deep.base import DeepClusterer
 from wellsep.deep.linkage.degree import degree_linkage
 from wellsep.deep.linkage.merging import chains
-from wellsep.deep.losses import sample_triplets, triplet_loss
+from wellsep.deep.losses import directions, sample_triplets, triplet_loss
 from wellsep.deep.networks import JULE_BLOCKS, NetworkPlan, Shape
-from wellsep.deep.training import Stage, Trainer
+from wellsep.deep.training import Outcome, Stage, Trainer
 
 N_NEGATIVES = 20  # drawn for each same-cluster pair of a batch
 
@@ -132,11 +131,7 @@ class JULE(DeepClusterer):
             self._learn(trainer, network, labels, settings, 1)
         features = trainer.map(network)
         final = self._linked(features, self._chains(features), self.n_clusters)
-        centers = F.normalize(
-            F.one_hot(torch.as_tensor(final), self.n_clusters).float().T @ features.cpu(), dim=1
-        )
-        arrays = {"n_clusters_seen_": np.array(seen)}
-        return Outcome(final, features.cpu().numpy(), centers.numpy(), arrays)
+        return _outcome(features, final, {"n_clusters_seen_": np.array(seen)})
 
     def _assign(self, embedding: np.ndarray) -> np.ndarray:
         if not hasattr(self, "embedding_"):
@@ -172,8 +167,8 @@ class JULE(DeepClusterer):
         def rate(step: int) -> float:
             return settings["learning_rate"] * (1.0 + 1e-4 * step) ** -0.75
 
-        def outcome() -> tuple[np.ndarray, np.ndarray]:
-            return labels.cpu().numpy(), trainer.map(network).cpu().numpy()
+        def outcome() -> Outcome:
+            return _outcome(trainer.map(network), labels.cpu().numpy(), {})
 
         trainer.run(
             Stage(
@@ -205,3 +200,9 @@ class JULE(DeepClusterer):
 
     def _linked(self, features: Tensor, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         return degree_linkage(features, n_clusters, labels=labels, n_neighbors=self.n_neighbors)
+
+
+def _outcome(features: Tensor, labels: np.ndarray, arrays: dict[str, np.ndarray]) -> Outcome:
+    features = features.cpu()
+    centers = directions(features, torch.as_tensor(labels), int(labels.max()) + 1)
+    return Outcome(labels, features.numpy(), centers.numpy(), arrays)
