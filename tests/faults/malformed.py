@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,10 @@ def faults(
 ) -> Iterator[tuple[str, str, str, str]]:
     """The cases that end neither in a value nor in a refusal that names what is wrong."""
     for name, argument, odd in cases:
+        before = set(Path.cwd().iterdir())
         fault = _fault(calls[name], argument, odd)
+        for made in set(Path.cwd().iterdir()) - before:  # else a later call could read it
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
         if fault is not None:
             yield name, argument, odd, ascii(fault)[:300]
 
@@ -52,7 +56,8 @@ def _fault(call: Call, argument: str, odd: str) -> str | None:
     fault = fault_of(lambda: call(**{argument: value}), argument, *others)
     if fault is None or (argument in CALLED and odd in FUNCTIONS):
         return None
-    # A file is named by its path.
-    if isinstance(value, str | Path) and str(value) and str(value) in fault:
-        return None
+    # A file is named by its path, with control characters escaped.
+    if isinstance(value, str | Path) and str(value):
+        if str(value) in fault or repr(str(value))[1:-1] in fault:
+            return None
     return fault

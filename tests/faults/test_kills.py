@@ -55,7 +55,7 @@ def test_killed_at_any_time_one_whole_version_is_read(tmp_path, kind):
     assert found["left"] == []
 
 
-@pytest.mark.parametrize(("command", "step"), [("rank", 9), ("train", 5)])
+@pytest.mark.parametrize(("command", "step"), [("rank", 8), ("train", 5)])
 def test_a_command_that_was_killed_ends_as_if_it_had_not_been_when_run_again(
     tmp_path, command, step
 ):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.values import check_generator, check_names
+from wellsep._checks.values import check_generator, check_names, check_path
 from wellsep._files.maps import maps_held
 from wellsep._files.records import freeze
 from wellsep.adapters import load_any
@@ -147,6 +147,8 @@ def open_runs(source: Any, options: ScoreOptions) -> Runs:
         source = Runs.from_iterator(source)
     plain = all(choice is None for choice in chosen.values())
     elsewhere = isinstance(source, str | os.PathLike)
+    if elsewhere:
+        check_path("runs", source)
     foreign = type(source).__module__.partition(".")[0] in ("anndata", "optuna")
     if elsewhere or foreign or (isinstance(source, Runs) and not plain):
         return load_any(source, **chosen)
