@@ -57,7 +57,6 @@ def _fault(call: Call, argument: str, odd: str) -> str | None:
     if fault is None or (argument in CALLED and odd in FUNCTIONS):
         return None
     # A file is named by its path, with control characters escaped.
-    if isinstance(value, str | Path) and str(value):
-        if str(value) in fault or repr(str(value))[1:-1] in fault:
-            return None
-    return fault
+    path = str(value) if isinstance(value, str | Path) else ""
+    shown = path and (path in fault or repr(path)[1:-1] in fault)
+    return None if shown else fault
