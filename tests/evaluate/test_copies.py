@@ -8,7 +8,8 @@ from scipy.stats import ortho_group
 
 import wellsep as ws
 from wellsep.evaluate import NothingToRank, rank_confidence
-from wellsep.evaluate.problem import rows_once, spaces_once
+from wellsep.evaluate.problem import spaces_once
+from wellsep.evaluate.scoring.spaces import first_alike, trace_copies
 from wellsep.runs import Run, Runs
 
 N = 120
@@ -136,16 +137,16 @@ def test_spaces_that_differ_in_one_value_are_no_copies():
 
 @pytest.mark.parametrize("row", [[0.5, 0.5, 0.5], [0.5, np.nan, 0.2], [0.5, np.inf, 0.2]])
 def test_constant_and_undefined_scores_mark_no_copy(row):
-    scores = ws.Scores.from_matrix([row, row, [0.1, 0.2, 0.3]], paired=False)
-    assert rows_once(scores).spaces == scores.spaces
-    twice = ws.Scores.from_matrix([[0.1, 0.2, 0.3], row, [0.1, 0.2, 0.3]], paired=False)
-    assert rows_once(twice).copies == {"space 2": "space 0"}
+    scores = np.array([row, row, [0.1, 0.2, 0.3]])[:, :, None]
+    assert first_alike(scores).tolist() == [0, 1, 2]
+    twice = np.array([[0.1, 0.2, 0.3], row, [0.1, 0.2, 0.3]])[:, :, None]
+    assert first_alike(twice).tolist() == [0, 1, 0]
 
 
 def test_a_copy_by_scores_of_a_copy_by_digest_is_traced_to_the_first():
-    scores = ws.Scores.from_matrix([[0.1, 0.2, 0.4], [0.1, 0.2, 0.4]], paired=False)
-    found = rows_once(scores, {"other": "space 1"})
-    assert found.copies == {"other": "space 0", "space 1": "space 0"}
+    first = first_alike(np.array([[0.1, 0.2, 0.4], [0.1, 0.2, 0.4]])[:, :, None])
+    found = trace_copies({"other": "space 1"}, ("space 0", "space 1"), first)
+    assert found == {"other": "space 0", "space 1": "space 0"}
 
 
 def test_equal_partitions_share_the_mean_of_their_own_spaces():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,19 +16,16 @@ import numpy as np
 
 from wellsep._checks.values import check_generator, check_names, check_path
 from wellsep._files.maps import maps_held
-from wellsep._files.records import freeze
 from wellsep.adapters import load_any
 from wellsep.evaluate.certainty.draws import Draws, draw_plan
 from wellsep.evaluate.options import Options, ScoreOptions
-from wellsep.evaluate.ranks import tied_classes
-from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
+from wellsep.evaluate.scores import NothingToRank
 from wellsep.indices.registry import refuse_unpriced
 from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
 from wellsep.runs.run import Part
 from wellsep.runs.space_files import digest_space
 
-SAME_SCORE = 1e-9  # relative; a turned or moved embedding in float64 scores alike to about 1e-13
 _LOOK = 16  # rows that are compared before an embedding is read through
 
 
@@ -192,61 +189,3 @@ def _groups(parts: Mapping[str, Part], names: Sequence[str], key: Any) -> list[l
     for name in names:
         found[key(parts[name])].append(name)
     return [group for group in found.values() if len(group) > 1]
-
-
-def rows_once(scores: Scores, copies: Mapping[str, str] | None = None) -> Scores:
-    """The scores without spaces that score every partition as an earlier space does.
-
-    Such a space is a turned, moved or rescaled copy. Scores that are undefined, or the same for
-    all partitions, mark no copy.
-    """
-    found = dict(copies or {})
-    kept: list[int] = []
-    place = np.empty(len(scores.spaces), dtype=np.intp)  # of each space among the kept ones
-    rows = np.concatenate(list(scores.values.values()), axis=1)
-    with np.errstate(invalid="ignore"):  # (L, M) the largest magnitude of each row
-        largest = [np.abs(m).max(axis=1, keepdims=True) for m in scores.values.values()]
-    size = np.repeat(np.concatenate(largest, axis=1), len(scores.partitions), axis=1)
-    telling = np.isfinite(rows).all(axis=1) & np.all(
-        [[tied_classes(row).any() for row in m] for m in scores.values.values()], axis=0
-    )
-    for i, name in enumerate(scores.spaces):
-        same = [
-            k
-            for k, j in enumerate(kept)
-            if telling[i] and telling[j]
-            and (np.abs(rows[i] - rows[j]) <= SAME_SCORE * np.maximum(size[i], size[j])).all()
-        ]  # fmt: skip
-        if same:
-            place[i] = same[0]
-            found[name] = scores.spaces[kept[same[0]]]
-        else:
-            place[i] = len(kept)
-            kept.append(i)
-    if len(kept) == len(scores.spaces):
-        return replace(scores, copies=found) if found else scores
-    gone = {name: found[name] for name in scores.spaces if name in found}
-    found = {name: gone.get(first, first) for name, first in found.items()}
-    made_in = np.where(scores.made_in >= 0, place[scores.made_in], -1)
-    return replace(_of_spaces(scores, kept), made_in=freeze(made_in), copies=found)
-
-
-def _of_spaces(scores: Scores, kept: list[int]) -> Scores:
-    dip, drawn, seen = scores.dip, scores.plot_coordinates, scores.spectrum
-    if dip is not None:
-        notes = tuple(dip.notes[i] for i in kept) if dip.notes else ()
-        dip = Dip(freeze(dip.statistic[kept]), freeze(dip.pvalue[kept]), notes, dip.projection)
-    if drawn is not None and drawn.planes:
-        planes = tuple(drawn.planes[i] for i in kept)
-        drawn = Coordinates(drawn.objects, planes, tuple(drawn.axes[i] for i in kept))
-    if seen is not None:
-        seen = Spectrum(freeze(seen.rankme[kept]), freeze(seen.alpha_req[kept]))
-    return replace(
-        scores,
-        values={name: freeze(matrix[kept]) for name, matrix in scores.values.items()},
-        spaces=tuple(scores.spaces[i] for i in kept),
-        dip=dip,
-        dims=None if scores.dims is None else freeze(scores.dims[kept]),
-        plot_coordinates=drawn,
-        spectrum=seen,
-    )

@@ -19,7 +19,8 @@ from wellsep.compute.engine.dask.client import open_client
 from wellsep.evaluate.certainty.draws import Draws, grows_trees
 from wellsep.evaluate.certainty.half_samples import Resampled, resample, score_and_resample
 from wellsep.evaluate.options import Computing, Options, Progress, ScoreOptions, Settings
-from wellsep.evaluate.problem import Problem, rows_once
+from wellsep.evaluate.problem import Problem
+from wellsep.evaluate.ranks import tied_classes
 from wellsep.evaluate.scores import Coordinates, Dip, Scores, Spectrum, reason_key
 from wellsep.evaluate.scoring.workers import Team, over_spaces
 from wellsep.indices import score_partitions
@@ -31,6 +32,7 @@ from wellsep.spaces import multimodality
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 from wellsep.spaces.effective_rank import spectrum_of
 
+SAME_SCORE = 1e-9  # relative; a turned or moved embedding in float64 scores alike to about 1e-13
 N_PLOTTED = 2000  # objects whose coordinates are kept for drawing
 
 # When scores take minutes; pairs of objects times partitions, over all spaces.
@@ -47,7 +49,7 @@ class SpaceScores(Record):
     digests: tuple[str, ...]  # of the partitions
     values: np.ndarray  # (partitions, indices)
     reasons: Mapping[str, str] = field(default_factory=dict)  # "digest index" -> why undefined
-    dip: Dip | None = None
+    dip: tuple[float, float, str] | None = None  # statistic, p-value and note
     plane: np.ndarray | None = None
     axes: str = ""
     spectrum: tuple[float, ...] = ()  # RankMe, alpha-ReQ
@@ -55,6 +57,13 @@ class SpaceScores(Record):
     def without_scores(self) -> SpaceScores:
         """What is known of the space itself: its dip, its plane, its spectrum."""
         return replace(self, digests=(), values=np.empty((0, 0)), reasons={})
+
+    def joined_with(self, other: SpaceScores) -> SpaceScores:
+        """The scores of both; what is known of the space is that of the first."""
+        digests, values = self.digests + other.digests, np.vstack([self.values, other.values])
+        return replace(
+            self, digests=digests, values=values, reasons={**self.reasons, **other.reasons}
+        )
 
 
 def score_runs(
@@ -180,35 +189,70 @@ def score_spaces(problem: Problem) -> tuple[Scores, dict[str, Resampled]]:
         scored, resampled = _score_all(team, job, digests, options.cache)
 
     labels = tuple(options.parsed)
-    tables = np.stack([one.values for one in scored])[:, classes.of]  # (L, M, I)
     reasons: dict[str, dict[str, str]] = {label: {} for label in labels}
     for space, one in zip(spaces, scored, strict=True):
         for partition, equal in zip(digests, classes.members, strict=True):
             for label in labels:
                 if why := one.reasons.get(f"{partition} {label}"):
                     reasons[label] |= {reason_key(space, name): why for name in equal}
-    scores = Scores(
+    tables = np.stack([one.values for one in scored])  # (L, D, I)
+    first = np.arange(len(spaces))
+    if isinstance(options, Options):
+        first = first_alike(tables)
+    once = np.unique(first)  # of spaces that score alike the first
+    scored, names = [scored[i] for i in once], tuple(spaces[i] for i in once)
+    tables = tables[once][:, classes.of]
+    made_in = np.append(np.searchsorted(once, first), -1)[runs.made_in]  # the last: in none
+    dip = planes = None
+    if options.dip:
+        statistic, pvalue, notes = zip(*(one.dip for one in scored if one.dip), strict=True)
+        dip = Dip(freeze(statistic), freeze(pvalue), notes, options.projection)
+    if len(drawn):
+        flat = tuple(freeze(one.plane) for one in scored if one.plane is not None)
+        planes = Coordinates(freeze(drawn), flat, tuple(one.axes for one in scored))
+    return Scores(
         values={label: freeze(tables[:, :, i]) for i, label in enumerate(labels)},
         directions={label: index.direction for label, (index, _) in options.parsed.items()},
-        spaces=spaces,
+        spaces=names,
         partitions=classes.names,
-        made_in=freeze(runs.made_in),
+        made_in=freeze(made_in),
         reasons={label: why for label, why in reasons.items() if why},
-        dip=_join_dips(scored) if options.dip else None,
-        dims=freeze([runs[name].n_features or 0 for name in spaces]),
-        plot_coordinates=Coordinates(
-            freeze(drawn),
-            tuple(freeze(one.plane) for one in scored if one.plane is not None),
-            tuple(one.axes for one in scored),
-        )
-        if len(drawn)
-        else None,
+        dip=dip,
+        dims=freeze([runs[name].n_features or 0 for name in names]),
+        plot_coordinates=planes,
         index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
         spectrum=Spectrum(*map(freeze, zip(*(one.spectrum for one in scored), strict=True))),
+        copies=trace_copies(problem.copies, spaces, first),
         **_facts(problem),
-    )
-    judged = isinstance(options, Options)
-    return (rows_once(scores, problem.copies) if judged else scores), resampled
+    ), resampled
+
+
+def first_alike(tables: np.ndarray) -> np.ndarray:
+    """(L,) of each space the first one that scores every partition as it does, by (L, D, I) scores.
+
+    One that is not the first is a turned, moved or rescaled copy. Scores that are undefined, or the
+    same for all partitions, mark no copy.
+    """
+    size = np.abs(tables).max(axis=1, keepdims=True)
+    telling = np.isfinite(tables).all(axis=(1, 2))
+    for i in np.flatnonzero(telling):
+        telling[i] = all(tied_classes(column).any() for column in tables[i].T)
+    first = np.arange(len(tables))
+    for i in np.flatnonzero(telling):
+        before = np.flatnonzero(telling[:i] & (first[:i] == np.arange(i)))
+        bound = SAME_SCORE * np.maximum(size[before], size[i])
+        alike = before[(np.abs(tables[before] - tables[i]) <= bound).all(axis=(1, 2))]
+        first[i] = alike[0] if len(alike) else i
+    return first
+
+
+def trace_copies(
+    copies: Mapping[str, str], spaces: Sequence[str], first: np.ndarray
+) -> dict[str, str]:
+    """Copies by digest and by scores, each with the first space that it equals."""
+    of = {name: spaces[i] for name, i in zip(spaces, first, strict=True)}
+    by_scores = {name: same for name, same in of.items() if name != same}
+    return {name: of[same] for name, same in copies.items()} | by_scores
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
@@ -290,7 +334,7 @@ def _score_all(
     outcomes = over_spaces(team, tuple(left), _compute, *shared, own=own, finished=finished)
     for name, (fresh, halves) in outcomes:
         if fresh is not None:
-            known[name] = _merge(known[name], fresh) if name in known else fresh
+            known[name] = known[name].joined_with(fresh) if name in known else fresh
             if cache is not None:
                 _keep(known[name], folders[name])
         if halves is not None:
@@ -351,21 +395,11 @@ def _compute(
     test = None
     if job.settings.dip:
         modes = multimodality(X, projection=job.settings.projection, random_state=0)
-        one = freeze([modes.statistic]), freeze([modes.pvalue])
-        test = Dip(*one, (modes.note,), job.settings.projection)
+        test = float(modes.statistic), float(modes.pvalue), modes.note
     flat, axes = plane(X, job.drawn) if len(job.drawn) else (None, "")
     seen = spectrum_of(X)
     spectrum = (seen.rankme, seen.alpha_req)
     return SpaceScores(new, result.values, reasons, test, flat, axes, spectrum), resampled
-
-
-def _merge(old: SpaceScores, new: SpaceScores) -> SpaceScores:
-    return replace(
-        old,
-        digests=old.digests + new.digests,
-        values=np.vstack([old.values, new.values]),
-        reasons={**old.reasons, **new.reasons},
-    )
 
 
 def _read_cache(folder: Path) -> SpaceScores | None:
@@ -373,13 +407,3 @@ def _read_cache(folder: Path) -> SpaceScores | None:
         return SpaceScores.load(folder)
     except (OSError, ValueError):  # absent, out of reach or damaged: computed again
         return None
-
-
-def _join_dips(found: list[SpaceScores]) -> Dip:
-    tests = [one.dip for one in found if one.dip is not None]
-    return Dip(
-        freeze(np.concatenate([t.statistic for t in tests])),
-        freeze(np.concatenate([t.pvalue for t in tests])),
-        tuple(t.notes[0] for t in tests),
-        tests[0].projection,
-    )
