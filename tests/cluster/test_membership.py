@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.neighbors import kneighbors_graph
 
 import wellsep as ws
-from wellsep.evaluate.clusters.objects import nearest_clusters, object_details
+from wellsep.evaluate.clusters.objects import object_details, planes_between
 from wellsep.partitions import encode
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*clusters have at most n_neighbors")
@@ -199,13 +199,14 @@ def test_margins_report_and_details_know_the_same_planes_and_coinciding_centres(
     np.testing.assert_allclose(report.margins, ws.margins(X, labels), rtol=1e-9)
     assert set(report.rivals[:40].tolist()) == {2, 3}
     clear = slice(40)  # beyond, the two that coincide are equally near
-    np.testing.assert_array_equal(nearest_clusters(X, encode(labels))[clear], report.rivals[clear])
+    rivals = planes_between(X, encode(labels)).rivals
+    np.testing.assert_array_equal(rivals[clear], report.rivals[clear])
 
 
 def test_without_another_cluster_there_is_no_plane():
     X = np.arange(6.0).reshape(3, 2)
     for labels in ([0, 0, 0], [-1, -1, -1]):
-        assert nearest_clusters(X, encode(labels)).tolist() == [-1, -1, -1]
+        assert planes_between(X, encode(labels)).rivals.tolist() == [-1, -1, -1]
 
 
 LINE = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0], [3.0], [5.4], [50.0]])

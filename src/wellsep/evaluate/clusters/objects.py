@@ -10,20 +10,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import (
-    UndefinedIndex,
-    check_choice,
-    check_data,
-    to_numpy,
-)
+from wellsep._checks.arrays import UndefinedIndex, check_choice, check_data
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import count
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.statistics.centre_distances import nearest_planes
+from wellsep.compute.statistics.centre_distances import NearestPlanes
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.ace_method.answer import AceResult
-from wellsep.indices import local_connectivity, margins, silhouette_samples
+from wellsep.indices import local_connectivity, silhouette_samples
 from wellsep.indices.lcd import open_around
 from wellsep.partitions import Partitions, encode
 from wellsep.runs import Runs
@@ -141,6 +136,7 @@ def object_details(
     if not isinstance(X, PairSpace):  # distances stay on the host: a tensor would pass for rows
         X = open_space(check_data(X, sparse=True), device=device).given
     notes: list[str] = []
+    unknown = freeze(np.full(partition.n_objects, np.nan))
 
     def values_of(what: str, function: Callable[[], Any]) -> np.ndarray:
         try:
@@ -149,59 +145,52 @@ def object_details(
                 return freeze(function(), float)
         except UndefinedIndex as reason:
             notes.append(f"{what} undefined: {str(reason).rstrip('.')}.")
-            return freeze(np.full(partition.n_objects, np.nan))
+            return unknown
 
+    planes = planes_between(X, partition)
     return PartitionDetails(
         partition.names[0],
         space,
         codes=freeze(partition.codes[0]),
         clusters=tuple(str(label) for label in partition.classes[0]),
         widths=values_of("Silhouette widths are", lambda: silhouette_samples(X, partition)),
-        margins=values_of("Margins are", lambda: _margins(_placed(X), partition)),
-        nearest=freeze(
-            np.full(partition.n_objects, -1) if sp.issparse(X) else nearest_clusters(X, partition)
-        ),
+        margins=values_of("Margins are", lambda: _margins(_placed(X), partition, planes)),
+        nearest=freeze(planes.rivals),
         disagreements=values_of(
             "Local connectivity is", lambda: local_connectivity(_placed(X), partition).objects
         )
         if connectivity
-        else freeze(np.full(partition.n_objects, np.nan)),
+        else unknown,
         notes=tuple(notes),
     )
 
 
 def _placed(X: Any) -> Any:
-    """X, unless it is sparse: places about means would fill it in."""
+    """X, or an error where it is sparse: centring would make it dense."""
     if sp.issparse(X):
         raise UndefinedIndex("the space is sparse.")
     return X
 
 
-def _margins(X: Any, partition: Partitions) -> np.ndarray:
-    if not isinstance(X, PairSpace):
-        return margins(X, partition)
+def _margins(X: Any, partition: Partitions, planes: NearestPlanes) -> np.ndarray:
     if (k := len(partition.classes[0])) < 2:
         raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
-    around, unit = open_around(X, partition, None)
-    return around.planes(np.arange(X.n), partition.codes[0]).distances * unit
+    return planes.distances
 
 
-def nearest_clusters(X: Any, partition: Partitions) -> np.ndarray:
-    """Of each object the other cluster whose separating plane is nearest, -1 where there is none.
+def planes_between(X: Any, partition: Partitions) -> NearestPlanes:
+    """Of each object the nearest plane between its cluster's mean and another; none if sparse.
 
     Examples
     --------
     >>> import numpy as np
     >>> from wellsep.partitions import encode
-    >>> nearest_clusters(np.array([[0.0], [1.0], [4.0], [9.0]]), encode([0, 0, 1, 2])).tolist()
+    >>> planes_between(np.array([[0.0], [1.0], [4.0], [9.0]]), encode([0, 0, 1, 2])).rivals.tolist()
     [1, 1, 0, 1]
     """
-    codes, k = partition.codes[0], len(partition.classes[0])
-    if isinstance(X, PairSpace):
-        if not k:
-            return np.full(X.n, -1)
-        return open_around(X, partition, None)[0].planes(np.arange(X.n), codes).rivals
-    X = to_numpy(X).astype(np.float64, copy=False)
-    X = X - X.mean(axis=0)
-    means = np.array([X[codes == cluster].mean(axis=0) for cluster in range(k)])
-    return nearest_planes(X, codes, means).rivals
+    n = partition.n_objects
+    if sp.issparse(X) or not len(partition.classes[0]):
+        return NearestPlanes(np.full(n, np.nan), np.full(n, np.nan), np.full(n, -1))
+    around, unit = open_around(X, partition, None)
+    planes = around.planes(np.arange(n), partition.codes[0])
+    return NearestPlanes(planes.distances * unit, planes.gaps * unit, planes.rivals)
