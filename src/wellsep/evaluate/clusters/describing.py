@@ -29,6 +29,7 @@ from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.data.rows import one_hot
 from wellsep.compute.requests import Task
+from wellsep.compute.statistics.centre_pairs import centre_distances
 from wellsep.compute.statistics.distance_sums import own_sums
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.clusters.description import ClusterDescription
@@ -257,14 +258,9 @@ def describe_clusters(
             f"labels must have at least one cluster, got noise (-1) for all {n} objects."
         )
     columns = read_columns(table, feature_names, n, "X" if features is None else "features")
-    found = describe_partition(
-        data,
-        partition,
-        columns,
-        ids=_ids(ids, n),
-        stability=stability,
-        n_exemplars=n_exemplars,
-    )
+    found = describe_partition(data, partition, columns, _ids(ids, n), n_exemplars)
+    if stability is not None:
+        found = replace(found, **found_again(stability, partition, found.clusters))
     inside = found.sizes / found.sizes.sum()
     if features is not None or not (inside @ found.negative > MOST_NEGATIVE):
         return found
@@ -275,20 +271,17 @@ def describe_partition(
     X: Any,
     partition: Partitions,
     columns: Columns,
-    *,
     ids: np.ndarray,
-    stability: Any = None,
     n_exemplars: int = 3,
+    *,
     thorough: bool = True,
 ) -> ClusterDescription:
     """Describe one partition of a space by some columns; rules and DBCV only if ``thorough``."""
     codes, k = partition.codes[0], len(partition.classes[0])
-    clusters = tuple(str(label) for label in partition.classes[0])
-    notes = list(columns.notes)
-    quality = _quality(X, partition, notes, thorough)
-    apart = compare(columns, codes, k)
-    again = found_again(stability, partition, clusters)
     counted = codes >= 0
+    notes = list(columns.notes)
+    quality = _quality(X, partition, n_exemplars, thorough, notes)
+    apart = compare(columns, codes, k)
     rules: list[Rule | None] = [None] * k
     if thorough:
         rules = [find_rule(columns.values[counted], codes[counted] == code) for code in range(k)]
@@ -296,114 +289,92 @@ def describe_partition(
             notes.append(f"Rules are made from {count(MOST_OBJECTS, 'object')} drawn at random.")
     if k == 1:
         notes.append("There is one cluster: nothing lies outside it to compare it with.")
-    sizes = np.bincount(codes[counted], minlength=k)
-    negative = np.where(np.isnan(quality.widths), np.nan, quality.widths < 0)
-    examples = _exemplars(X, partition, quality, n_exemplars)
+    never = freeze(np.zeros(k, dtype=int))
     return ClusterDescription(
-        clusters=clusters,
+        clusters=tuple(str(label) for label in partition.classes[0]),
         n_objects=partition.n_objects,
-        sizes=freeze(sizes),
-        silhouette=freeze(_means(quality.widths, codes, k)),
-        negative=freeze(_means(negative, codes, k)),
-        dbcv=freeze(quality.dbcv),
-        cfq=freeze(quality.cfq),
-        **again,
-        nearest=freeze(quality.nearest),
-        gap=freeze(quality.gap),
-        margin=freeze(
-            [
-                float(np.median(margins)) if len(margins) else np.nan
-                for margins in (quality.margins[codes == code] for code in range(k))
-            ]
-        ),
-        borderline=freeze(
-            [int((quality.relative[codes == code] < BORDERLINE).sum()) for code in range(k)]
-        ),
+        sizes=freeze(np.bincount(codes[counted], minlength=k)),
+        stability=freeze(np.full(k, np.nan)),
+        dissolved=never,
+        n_draws=never,
         features=columns.names,
         shares=freeze(columns.shares),
-        inside=freeze(apart.inside),
-        outside=freeze(apart.outside),
-        difference=freeze(apart.difference),
-        auc=freeze(apart.auc),
         rules=tuple(
             "" if rule is None else in_words(rule.conditions, columns.names, columns.shares)
             for rule in rules
         ),
         precision=freeze([np.nan if rule is None else rule.precision for rule in rules]),
         recall=freeze([np.nan if rule is None else rule.recall for rule in rules]),
-        **examples,
         ids=freeze(ids),
         notes=tuple(notes),
+        **{name: freeze(values) for name, values in (quality | apart._asdict()).items()},
     )
 
 
-class _Quality(NamedTuple):
-    widths: np.ndarray  # (n,)
-    margins: np.ndarray  # (n,)
-    relative: np.ndarray  # (n,) margin over half the distance of the two means; else the width
-    dbcv: np.ndarray  # (K,)
-    cfq: np.ndarray  # (K,)
-    nearest: np.ndarray  # (K,)
-    gap: np.ndarray  # (K,)
-
-
-def _quality(X: Any, partition: Partitions, notes: list[str], thorough: bool) -> _Quality:
+def _quality(
+    X: Any, partition: Partitions, n_exemplars: int, thorough: bool, notes: list[str]
+) -> dict[str, Any]:
+    """How good each cluster is, and the objects that show it: fields of a description."""
     codes, k = partition.codes[0], len(partition.classes[0])
     details = object_details(X, partition, "X", connectivity=False)
+    relative = widths = details.widths
     unknown = np.full(k, np.nan)
-    if not has_columns(X):  # distances alone: no means, and so no margins
-        nowhere = np.full(k, -1)
-        widths = details.widths
-        return _Quality(widths, details.margins, widths, unknown, unknown, nowhere, unknown)
-    data = to_numpy(X).astype(np.float64, copy=False)
-    notes += details.notes
-    about = data - data.mean(axis=0)
-    means = np.array([about[codes == code].mean(axis=0) for code in range(k)])
-    apart = np.sqrt(((means[:, None] - means) ** 2).sum(axis=-1))
-    np.fill_diagonal(apart, np.inf)
-    nearest = apart.argmin(axis=1) if k > 1 else np.array([-1])
-    gap = apart.min(axis=1) if k > 1 else np.array([np.nan])
-    rival = details.nearest
-    between = np.where(rival >= 0, apart[codes, rival], np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = details.margins / (between / 2)
+    fields = {"dbcv": unknown, "cfq": unknown, "nearest": np.full(k, -1), "gap": unknown}
+    if has_columns(X):  # distances alone have no means, and so no margins
+        notes += details.notes
+        data = to_numpy(X).astype(np.float64, copy=False)
+        apart = _distances_of_means(data, codes, k)
+        if k > 1:
+            fields |= {"nearest": apart.argmin(axis=1), "gap": apart.min(axis=1)}
+        rival = details.nearest
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relative = details.margins / (np.where(rival >= 0, apart[codes, rival], np.nan) / 2)
+        fields |= _parts_of_indices(data, partition, thorough, notes)
+    task = Task(open_space(X), partition, None)
+    sums = own_sums(task, X.metric) if isinstance(X, PairSpace) else own_sums(task)
+    negative = np.where(np.isnan(widths), np.nan, widths < 0)
+    members = [codes == code for code in range(k)]
+    margins = [details.margins[mine] for mine in members]
+    return fields | {
+        "silhouette": [float(np.mean(widths[mine])) for mine in members],
+        "negative": [float(np.mean(negative[mine])) for mine in members],
+        "margin": [float(np.median(some)) if len(some) else np.nan for some in margins],
+        "borderline": [int((relative[mine] < BORDERLINE).sum()) for mine in members],
+        "medoid": [_first(sums, mine, 1)[0] for mine in members],
+        "typical": [_first(-widths, mine, n_exemplars) for mine in members],
+        "doubtful": [_first(relative, mine, n_exemplars) for mine in members],
+    }
 
-    def parts(what: str, function: Callable[[], np.ndarray]) -> np.ndarray:
+
+def _distances_of_means(data: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
+    """(K, K) distances of the means of clusters, infinite from each to itself."""
+    about = data - data.mean(axis=0)
+    apart = centre_distances(np.array([about[codes == code].mean(axis=0) for code in range(k)]))
+    np.fill_diagonal(apart, np.inf)
+    return apart
+
+
+def _parts_of_indices(
+    data: np.ndarray, partition: Partitions, thorough: bool, notes: list[str]
+) -> dict[str, np.ndarray]:
+    """The part of each cluster in CFQ, and in DBCV if ``thorough``."""
+    parts: dict[str, np.ndarray] = {}
+    wanted: dict[str, Callable[..., np.ndarray]] = {"DBCV": dbcv_clusters, "CFQ": cfq_clusters}
+    if not thorough:
+        del wanted["DBCV"]
+    elif len(data) > MOST_FOR_DBCV:
+        del wanted["DBCV"]
+        notes.append(f"DBCV is left out above {count(MOST_FOR_DBCV, 'object')}.")
+    for name, function in wanted.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
-                return function()
+                parts[name.lower()] = function(data, partition)
         except UndefinedIndex as reason:
-            notes.append(f"{what} is undefined: {str(reason).rstrip('.')}.")
-            return unknown
-
-    if not thorough:
-        dbcv = unknown
-    elif len(data) > MOST_FOR_DBCV:
-        dbcv = unknown
-        notes.append(f"DBCV is left out above {count(MOST_FOR_DBCV, 'object')}.")
-    else:
-        dbcv = parts("DBCV", lambda: dbcv_clusters(data, partition))
-    cfq = parts("CFQ", lambda: cfq_clusters(data, partition))
-    if k == 1:
-        dbcv = unknown
-    return _Quality(details.widths, details.margins, relative, dbcv, cfq, nearest, gap)
-
-
-def _exemplars(
-    X: Any, partition: Partitions, quality: _Quality, most: int
-) -> dict[str, np.ndarray]:
-    codes, k = partition.codes[0], len(partition.classes[0])
-    task = Task(open_space(X), partition, None)
-    sums = own_sums(task, X.metric) if isinstance(X, PairSpace) else own_sums(task)
-    medoid = np.array([_first(sums, codes == code, 1)[0] for code in range(k)])
-    typical = np.array([_first(-quality.widths, codes == code, most) for code in range(k)])
-    doubtful = np.array([_first(quality.relative, codes == code, most) for code in range(k)])
-    return {
-        "medoid": freeze(medoid),
-        "typical": freeze(typical),
-        "doubtful": freeze(doubtful),
-    }
+            notes.append(f"{name} is undefined: {str(reason).rstrip('.')}.")
+    if len(partition.classes[0]) == 1:
+        parts.pop("dbcv", None)
+    return parts
 
 
 def _first(values: np.ndarray, mine: np.ndarray, most: int) -> np.ndarray:
@@ -411,10 +382,6 @@ def _first(values: np.ndarray, mine: np.ndarray, most: int) -> np.ndarray:
     at = np.flatnonzero(mine & ~np.isnan(values))
     order = at[np.argsort(values[at], kind="stable")][:most]
     return np.concatenate([order, np.full(most - len(order), -1)])
-
-
-def _means(values: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
-    return np.array([float(np.mean(values[codes == code])) for code in range(k)])
 
 
 def _ids(ids: Any, n: int) -> np.ndarray:
@@ -429,9 +396,6 @@ def _ids(ids: Any, n: int) -> np.ndarray:
 def found_again(record: Any, partition: Partitions, clusters: tuple[str, ...]) -> dict[str, Any]:
     """Stability of each cluster, from a record that has the same clusters."""
     k = len(clusters)
-    if record is None:
-        none = freeze(np.zeros(k, dtype=int))
-        return {"stability": freeze(np.full(k, np.nan)), "dissolved": none, "n_draws": none}
     wanted = ("clusters", "sizes", "jaccard", "dissolved", "n_draws")
     if not all(hasattr(record, name) for name in wanted):
         raise TypeError(
@@ -495,8 +459,7 @@ def describe_best(
         objects = described_objects(partition.codes[0])
         described = _describe(spaces[space], partition, objects, X, feature_names, names)
         if stability is not None:
-            again: dict[str, Any] = found_again(stability, partition, described.clusters)
-            described = replace(described, **again)
+            described = replace(described, **found_again(stability, partition, described.clusters))
         known = "sizes"
         if details is not None and (details.partition, details.space) == (name, space):
             whole = _with_widths(described, details)
@@ -537,7 +500,7 @@ def _describe(
         rows = np.asarray(rows, dtype=np.float64)
     part = partition.take(objects)
     columns = _strongest(_columns(space, rows, X, feature_names, objects), part)
-    found = describe_partition(rows, part, columns, ids=ids, thorough=False)
+    found = describe_partition(rows, part, columns, ids, thorough=False)
     found = replace(found, lcd=_disagreements(rows, part))
     notes = found.notes[len(columns.notes) :]  # constant columns are no news here
     if len(objects) == n:
