@@ -185,34 +185,17 @@ def judge(
     answer: AceResult | Consensus = next(iter(answers[decides].values()))
     by_ace: AceResult | None = next(iter(answers.get("ace", {}).values()), None)
     confidence = None
-    if (draws := problem.draws) is not None:
-        confidence = _confidence(problem, draws, scores, answer, resampled)
-    in_input = None
-    if options.X is not None and by_ace is not None:
-        in_input = oriented_scores(
-            options.X,
-            problem.partitions,
-            scores.index_specs[by_ace.index],
-            device=options.device,
-            n_jobs=options.n_jobs,
-        )
-    structure = structure_of(problem, scores) if scores.spaces else None
-    of_best: PartitionDetails | None = None
-    # The distinct partitions that are best, or come first in some draw.
-    winners = set() if confidence is None else set(confidence.first_in_draw.tolist())
-    contenders = sorted({int(answer.classes.of[answer.order[0]]), *winners})
-    first = answer.first_of_each
-    first = first[np.argsort(answer.classes.of[first])]
-    named = problem.distinct  # of equal partitions the one that is named, with its own labels
-    if not np.array_equal(first, answer.classes.first):
-        named = problem.partitions.subset(first.tolist())
+    if problem.draws is not None:
+        confidence = _confidence(problem, problem.draws, scores, answer, resampled)
+    contenders = _contenders(answer, confidence)
+    named = _named(problem, answer)
     clusters = _clusters(problem, named, scores, answers, answer, contenders)
-    plane = None
+    of_best = plane = None
     if options.details and scores.spaces:
         chosen = _best_in_their_spaces(scores, answer, by_ace)
         of_best, clusters = _describe(problem, chosen, clusters)
         plane = None if options.layout is None else _layout(problem, scores, chosen[0][1])
-    codes = _codes(named, scores, contenders)
+    codes = KeptCodes.keep(named, _drawn(scores, MOST_DRAWN), contenders)
     if codes is None:
         notes += (
             "The clusters of the objects are not kept, since they would take more than 50 MB: the "
@@ -224,11 +207,11 @@ def judge(
         answers,
         confidence,
         details=of_best,
-        input_scores=None if in_input is None else freeze(in_input),
+        input_scores=_in_input(problem, scores, by_ace),
         notes=notes,
         judge=decides,
         asked=options.judge,
-        structure=structure,
+        structure=structure_of(problem, scores) if scores.spaces else None,
         params={name: params[name] for name in problem.classes.names if params.get(name)},
         options=options.to_plain(),
         layout=plane,
@@ -289,6 +272,15 @@ def _one_embedding(scores: Scores) -> bool:
     return len(scores.spaces) == 1 or (len(made) == 1 and made[0] >= 0)
 
 
+def _in_input(problem: Problem, scores: Scores, by_ace: AceResult | None) -> np.ndarray | None:
+    """(M,) scores in the data that the runs were made from, where they are given."""
+    X, partitions, options = problem.options.X, problem.partitions, problem.options
+    if X is None or by_ace is None:
+        return None
+    by = {"device": options.device, "n_jobs": options.n_jobs}
+    return freeze(oriented_scores(X, partitions, scores.index_specs[by_ace.index], **by))
+
+
 def _who_decides(asked: str, answers: Mapping[str, Any]) -> str:
     """The judge that was asked for; by default the index where a vote would mean little."""
     if "ace" not in answers:
@@ -317,6 +309,21 @@ def _confidence(
     return summarise_draws(drawn, answer, draws, time.perf_counter() - begin)
 
 
+def _contenders(answer: Answer, confidence: RankConfidence | None) -> list[int]:
+    """The distinct partitions that are best, or come first in some draw."""
+    winners = set() if confidence is None else set(confidence.first_in_draw.tolist())
+    return sorted({int(answer.classes.of[answer.order[0]]), *winners})
+
+
+def _named(problem: Problem, answer: Answer) -> Partitions:
+    """The distinct partitions: of equal ones the one that is named, with its own labels."""
+    first = answer.first_of_each
+    first = first[np.argsort(answer.classes.of[first])]
+    if np.array_equal(first, answer.classes.first):
+        return problem.distinct
+    return problem.partitions.subset(first.tolist())
+
+
 def _best_in_their_spaces(
     scores: Scores, answer: Answer, by_ace: AceResult | None
 ) -> list[tuple[str, str]]:
@@ -340,10 +347,7 @@ def _clusters(
     """The support of all clusters; near copies share a weight, as in the vote."""
     vote: Consensus = next(iter(answers["consensus"].values()))
     weights = shared_votes(vote.agreement)
-    one_embedding = None
-    if scores.spaces:
-        made_in = np.unique(scores.made_in[scores.made_in >= 0])
-        one_embedding = len(made_in) == 1 or len(scores.spaces) == 1
+    one_embedding = _one_embedding(scores) if scores.spaces else None
     by = {"n_jobs": problem.options.n_jobs}
     return judge_clusters(named, answer, weights, contenders, one_embedding, **by)
 
@@ -360,20 +364,15 @@ def _describe(
     return details, replace(clusters, descriptions=descriptions)
 
 
-def _codes(named: Partitions, scores: Scores, contenders: list[int]) -> KeptCodes | None:
-    """Clusters of the drawn objects, and of all objects where a partition comes first."""
+def _drawn(scores: Scores, most: int) -> np.ndarray:
+    """Positions of the objects that are drawn, or that would be."""
     drawn = scores.plot_coordinates
-    objects = drawn_objects(scores.n_objects, MOST_DRAWN) if drawn is None else drawn.objects
-    return KeptCodes.keep(named, objects, contenders)
+    return drawn_objects(scores.n_objects, most) if drawn is None else drawn.objects
 
 
 def _layout(problem: Problem, scores: Scores, space: str) -> Coordinates:
     """Some objects in a plane: those of the input, else of the best partition's space."""
-    drawn, X = scores.plot_coordinates, problem.options.X
-    if drawn is None:
-        objects = drawn_objects(problem.given.n_objects, MOST_LAID_OUT)
-    else:
-        objects = drawn.objects
+    X, objects = problem.options.X, _drawn(scores, MOST_LAID_OUT)
     if len(objects) > MOST_LAID_OUT:
         objects = objects[np.linspace(0, len(objects) - 1, MOST_LAID_OUT).round().astype(np.intp)]
     data = problem.given.spaces[space] if X is None else to_numpy(X)

@@ -162,28 +162,23 @@ class ResolutionTree(Result):
 
     def _split(self, node: int) -> str:
         """Where the objects of a cluster go, if not nearly all to one."""
-        out = np.flatnonzero(self.links[:, 0] == node)
-        out = out[np.argsort(-self.counts[out], kind="stable")]
-        shares = self.share_of_source[out]
-        if not len(out) or shares[0] >= KEPT:
+        parts, largest = self._parts(node, 0)
+        if not parts or largest >= KEPT:
             return ""
-        goes = [
-            f"{self._name(int(self.links[link, 1]))} ({share:.0%})"
-            for link, share in zip(out, shares, strict=True)
-            if share >= _TOLD
-        ]
         what = "" if self.is_noise[node] else "cluster "
-        return f"{what}{self._name(node)} splits into {listing(goes, 4)}"
+        return f"{what}{self._name(node)} splits into {parts}"
 
     def _mixture(self, node: int) -> str:
-        into = np.flatnonzero(self.links[:, 1] == node)
-        into = into[np.argsort(-self.counts[into], kind="stable")]
-        comes = [
-            f"{self._name(int(self.links[link, 0]))} ({self.share_of_target[link]:.0%})"
-            for link in into
-            if self.share_of_target[link] >= _TOLD
-        ]
-        return f"the new cluster {self._name(node)} takes objects from {listing(comes, 4)}"
+        return f"the new cluster {self._name(node)} takes objects from {self._parts(node, 1)[0]}"
+
+    def _parts(self, node: int, side: int) -> tuple[str, float]:
+        """What a node is linked with as source (0) or target (1), and the largest share of it."""
+        links = np.flatnonzero(self.links[:, side] == node)
+        links = links[np.argsort(-self.counts[links], kind="stable")]
+        shares = self.counts[links] / self.sizes[node]
+        others = zip(self.links[links, 1 - side].tolist(), shares, strict=True)
+        parts = (f"{self._name(other)} ({share:.0%})" for other, share in others if share >= _TOLD)
+        return listing(parts, 4), float(shares.max(initial=0.0))
 
     def _called(self, step: int) -> str:
         name = printable(self.levels[step], 40)
