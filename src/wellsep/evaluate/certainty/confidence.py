@@ -193,16 +193,8 @@ def rank_confidence(
         Whose index and options are used in every half-sample.
     n_draws : int
         Number of half-samples.
-    device : str, optional
-        "cuda" computes on the GPU through PyTorch.
-    n_jobs : int, optional
-        Threads; by default as many as BLAS would use. The result does not depend on it.
-    scheduler : str or distributed.Client, optional
-        A Dask cluster that works on the spaces, each in a task of its own; an active client is
-        used by default. Embeddings in files are read by the workers.
-    progress : callable, optional
-        Called as ``progress(done, total, space)`` before each space, and at the end; then the
-        same way for the half-samples, which are called "half-samples".
+    device, n_jobs, scheduler, progress
+        As in :func:`wellsep.judge`.
     random_state : int or Generator
         Draws the half-samples.
 
@@ -278,15 +270,15 @@ def repeat_ace(
     scores: Scores,
     result: AceResult,
     resampled: Mapping[str, Resampled],
-    panel_codes: np.ndarray | None = None,
+    codes: np.ndarray,
     progress: Progress | None = None,
 ) -> Drawn:
     """ACE's answer in every draw; a partition without a score has the worst.
 
-    With the ``panel_codes`` of the distinct partitions, half of these choose the spaces in each
-    draw, and all are scored in the spaces chosen.
+    Half of the distinct partitions, whose ``codes`` these are, choose the spaces in each draw, and
+    all are scored in the spaces chosen.
     """
-    n_draws, index, options = len(draws), result.index, result.options
+    index, options = result.index, result.options
     taken, matrices = _scores_by_draw(draws, scores, index, resampled)
     pvalues = np.ones(taken.shape)
     for i, space in enumerate(scores.spaces):
@@ -296,32 +288,27 @@ def repeat_ace(
     if tested:
         # A component that all objects leave undefined is an accident in every half of them.
         pvalues[:, np.isnan(scores.dip.pvalue)] = np.nan  # type: ignore[union-attr]
-    panels, n_choosing = None, 0
-    if panel_codes is not None:
-        panels = draw_panels(panel_codes, n_draws, least=FEWEST_RUNS, seed=draws.seed)
-        n_choosing = panels.shape[1] if panels.shape[1] < len(panel_codes) else 0
+    panels = draw_panels(codes, len(draws), least=FEWEST_RUNS, seed=draws.seed)
     answers: list[np.ndarray | None] = []
     without = []
-    for draw in range(n_draws):
-        tell(progress, draw, n_draws, "half-samples")
+    for draw, panel in enumerate(panels):
+        tell(progress, draw, len(draws), "half-samples")
         matrix = matrices[draw, taken[draw]]
         admitted = np.arange(len(matrix))
         if tested:
             admitted = admit(pvalues[draw, taken[draw]], options.dip_alpha).kept
         try:
             filled = fill_worst(matrix, options.undefined, index)
-            panel = filled
-            if n_choosing:
-                panel = fill_worst(matrix[:, panels[draw]], options.undefined, index)  # type: ignore[index]
-            _, _, winner, answer = answer_of(panel, admitted, options, index)
+            choosing = fill_worst(matrix[:, panel], options.undefined, index)
+            _, _, winner, _ = answer_of(choosing, admitted, options, index)
         except NothingToRank:
             answers.append(None)
             continue
         answering = list(winner.spaces)
-        answers.append(winner.weights @ filled[answering] if n_choosing else answer)
+        answers.append(winner.weights @ filled[answering])
         without.append(np.isnan(matrix[answering]).all(axis=0))
-    tell(progress, n_draws, n_draws, "half-samples")
-    return Drawn(answers, without, n_choosing)
+    tell(progress, len(draws), len(draws), "half-samples")
+    return Drawn(answers, without, panels.shape[1] if panels.shape[1] < len(codes) else 0)
 
 
 def repeat_index(

@@ -52,11 +52,6 @@ class Draws:
         """The half-samples that a space takes part in."""
         return self.halves._replace(chosen=self.halves.chosen[self.of(space)])
 
-    def full_sample(self, params: Mapping[str, Any]) -> Want | None:
-        """Statistic to compute on all objects first, or None."""
-        every = len(self.halves.seen) == len(self.halves.group)
-        return None if every or not self.index else widths_of(self.index, params)
-
     @property
     def half_size(self) -> int:
         """Objects of a half-sample."""
@@ -65,7 +60,7 @@ class Draws:
     @property
     def objects_per_draw(self) -> int:
         """Objects of a half-sample that are looked at again; the others keep their widths."""
-        if self.full_sample(self.params) is None:
+        if not self.index or widths_before(self.index, self.params, self.halves) is None:
             return self.half_size
         return int(self.halves.chosen[0][self.halves.group[self.halves.seen]].sum())
 
@@ -76,6 +71,11 @@ def widths_of(index: str, params: Mapping[str, Any]) -> Want | None:
     if set(wants) == {"widths"} and sums_known(wants["widths"]):
         return wants["widths"]
     return None
+
+
+def widths_before(index: str, params: Mapping[str, Any], halves: Halves) -> Want | None:
+    """The widths that are computed on all objects first, where a half-sample looks at some only."""
+    return None if len(halves.seen) == len(halves.group) else widths_of(index, params)
 
 
 def grows_trees(index: str, params: Mapping[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.cluster_moments import Noise
 from wellsep.compute.statistics.half_samples import HalfMoments, Halves, half_moments, half_widths
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
-from wellsep.evaluate.certainty.draws import Draws, widths_of
+from wellsep.evaluate.certainty.draws import Draws, widths_before, widths_of
 from wellsep.evaluate.options import Computing
 from wellsep.indices import INDICES, PartitionScores, score_partitions
 from wellsep.indices.index_names import ParsedIndex
@@ -59,7 +59,7 @@ def score_and_resample(
     """Scores of one space, and its half-samples from what the same pass found."""
     task = _open(X, asked, partitions, draws.halves, computing)
     params = INDICES[draws.index].in_space(draws.params, task.space.own_metric)
-    keep = draws.full_sample(params)
+    keep = widths_before(draws.index, params, draws.halves)
     scores, full = evaluate_and_keep(task, asked, keep)
     begin = time.perf_counter()
     values = _half_values(task, draws.index, params, draws.halves_of(space), full)
@@ -97,10 +97,8 @@ def score_halves(
     computing = Computing(n_jobs=n_jobs, device=device)
     task = _open(X, [(INDICES[index], dict(params))], partitions, halves, computing)
     params = INDICES[index].in_space(params, task.space.own_metric)
-    full: list[Any] = [None] * len(partitions)
-    widths = widths_of(index, params)
-    if widths is not None and len(halves.seen) < len(halves.group):
-        full = gather(task, [widths])[widths]
+    keep = widths_before(index, params, halves)
+    full = [None] * len(partitions) if keep is None else gather(task, [keep])[keep]
     return _half_values(task, index, params, halves, full)
 
 
