@@ -130,12 +130,14 @@ def test_the_compiled_totals_are_those_of_the_reference(n_groups, offset):
     order = halves.seen
     space = open_space(X, n_jobs=1)
     task = half_sums.Task(space, parts, None)
-    sums = half_sums.PairSums(task, find("euclidean"), halves.group, n_groups)(order)
-    counts = halves.chosen @ half_sums.sums_by_group(parts, halves.group, n_groups)
+    sums = half_sums.pair_sums_by_group(task, find("euclidean"), halves.group, n_groups)(order)
+    counts = halves.chosen @ half_sums.sums_by_group(
+        parts.codes, parts.n_clusters, halves.group, n_groups
+    )
     draws = half_sums.Draws(halves.chosen, counts)
     assert (counts == 0).any() and (counts == 1).any()
-    for rows in (slice(0, 20), slice(20, N)):
-        job = (space, sums, rows, draws, parts.codes[:, order].copy(), parts.offsets, 0.5)
+    for edges in (np.array([0, 20]), np.array([20, N])):
+        job = (space, sums, edges, draws, parts.codes[:, order].copy(), parts.offsets, 0.5)
         before = sums.copy()
         np.testing.assert_allclose(
             half_sums.compiled_widths(*job), half_sums.add_widths(*job), rtol=1e-10, atol=1e-12
@@ -223,9 +225,9 @@ def test_a_judgement_has_the_scores_of_score_runs_to_the_bit(seen, dtype, monkey
 def test_a_judgement_passes_once_over_each_space(seen, monkeypatch):
     monkeypatch.setattr(half_sums, "SEEN", seen)
     runs, passes, strips = made(), [], []
-    whole, part = sums.strips, half_sums.PairSums
+    whole, part = sums.strips, half_sums.pair_sums_by_group
     monkeypatch.setattr(sums, "strips", lambda *a: passes.append(1) or whole(*a))
-    monkeypatch.setattr(half_sums, "PairSums", lambda *a: strips.append(1) or part(*a))
+    monkeypatch.setattr(half_sums, "pair_sums_by_group", lambda *a: strips.append(1) or part(*a))
     # The clouds without structure have passes of their own.
     monkeypatch.setattr(judging, "structure_of", lambda *_: None)
     ws.judge(runs, n_draws=20, details=False)

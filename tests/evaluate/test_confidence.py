@@ -131,8 +131,8 @@ def test_halves_are_halves_without_replacement_and_come_with_their_complement():
 
 def test_distances_are_computed_once_for_all_draws(monkeypatch):
     calls = []
-    original = half_sums.PairSums
-    monkeypatch.setattr(half_sums, "PairSums", lambda *a: calls.append(1) or original(*a))
+    original = half_sums.pair_sums_by_group
+    monkeypatch.setattr(half_sums, "pair_sums_by_group", lambda *a: calls.append(1) or original(*a))
     halves = draw_halves(N, 50, 6, np.random.default_rng(2))
     score_halves(points(), partitions(), "silhouette", {"metric": "euclidean"}, halves)
     assert len(calls) == 1

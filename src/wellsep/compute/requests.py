@@ -134,8 +134,8 @@ class Task(NamedTuple):
         """The same with some of the partitions."""
         return self._replace(partitions=self.partitions.subset(which))
 
-    def block(self, rows: slice) -> Block:
-        """Some consecutive rows."""
+    def block(self, rows: slice = slice(None)) -> Block:
+        """Some consecutive rows; all by default."""
         weights = None if self.weights is None else self.weights[rows]
         groups, n_groups = None, 0
         if self.groups is not None:

@@ -10,7 +10,7 @@ function, so that a fused kernel or a task on another machine can take its place
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ from wellsep.compute.engine.threads import (
 )
 from wellsep.compute.kernels.triton_use import about_median, cluster_reach, fused_usable, fused_way
 from wellsep.compute.metrics.gower_sums import column_strips, columns_usable
-from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find, same_objects, squared
+from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find, root, same_objects, squared
 from wellsep.compute.requests import Block, Pass, Steps, Task, Want, run, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.cluster_moments import (
@@ -114,25 +114,60 @@ TWINS[pair_block] = (Twin(numba_pair_block, numba_usable), Twin(numpy_pair_block
 
 
 class Sides:
-    """The blocks of one space under one metric, with what their objects weigh in all clusters."""
+    """Objects under one metric, cut into blocks, with what they weigh in all clusters.
 
-    def __init__(self, task: Task, metric: Any) -> None:
-        space, partitions, weights = task.space, task.partitions, task.weights
-        self.pairs, self.blocks = Pairs(space, metric), cut_rows(space.n, space.block_rows)
-        self.view = self.pairs.prepared.X
-        sparse = choose(pair_block, self.view, self.pairs.metric) is not pair_block
-        n_clusters, dtype, self.members = partitions.n_clusters, space.X.dtype, []
-        for rows in self.blocks:
+    ``objects`` are all rows of their space. With ``group`` (n,) no block holds objects of two
+    groups, and ``owners`` names the group of each block.
+    """
+
+    def __init__(
+        self, objects: Block, metric: Any, group: np.ndarray | None = None, single: bool = False
+    ) -> None:
+        space, all_codes, weights = objects.space, objects.codes, objects.weights
+        self.space, self.pairs = space, Pairs(space, metric)
+        self.metric = self.pairs.metric
+        blocks: list[Any]
+        if group is None:
+            blocks = cut_rows(space.n, space.block_rows)
+        else:
+            order = np.argsort(group, kind="stable")
+            blocks = [order[rows] for rows in cut_rows(space.n, space.block_rows, group[order])]
+            self.owners = [int(group[some[0]]) for some in blocks]
+        if single:  # widths are free of the scale where distances are
+            self.pairs.in_single_precision(self.metric.finish is root or self.metric.linear)
+        self.blocks, self.view = blocks, self.pairs.prepared.X
+        self.block = choose(pair_block, self.view, self.metric, space.n, space.d, len(all_codes))
+        sparse = self.block is not pair_block
+        n_clusters, dtype, self.members = objects.n_clusters, self.view.dtype, []
+        for rows in blocks:
             mine = None if weights is None else weights[rows]
-            codes = partitions.codes[:, rows]
-            self.members.append(space.memberships(codes, n_clusters, mine, dtype, sparse))
+            table = space.memberships(all_codes[:, rows], n_clusters, mine, dtype, sparse)
+            self.members.append(table)
 
     def side(self, b: int, start: int = 0) -> Rows:
         """One block; ``start`` is the number of the first row of the space among all rows."""
-        rows = self.pairs.rows(self.blocks[b], self.members[b])
-        if not start:
-            return rows
-        return replace(rows, at=slice(start + rows.at.start, start + rows.at.stop))
+        rows = self.blocks[b]
+        if not isinstance(rows, slice):
+            return self.apart(rows, self.members[b])
+        some = self.pairs.rows(rows, self.members[b])
+        return replace(some, at=slice(start + rows.start, start + rows.stop)) if start else some
+
+    def apart(self, objects: np.ndarray, members: Any = None) -> Rows:
+        """Rows without positions: the distance of an object to itself is computed as any other."""
+        rows = self.pairs.rows(self.space.asarray(objects), members)
+        return replace(rows, at=None) if self.metric.finish is not None else rows
+
+    def add_sums(self, rows: Rows, totals: Sequence[Any]) -> None:
+        """Add the distance sums (ΣK, b) of some rows over each block to the total of the block."""
+        for b, total in enumerate(totals):
+            part = self.block(rows, self.side(b), self.metric, self.space.xp, False)
+            self.space.add(total, part.sums_i)
+
+
+def own_places(codes: np.ndarray, n_clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the counted objects of ``codes`` (M, b) stand in a table (ΣK, b): row and column."""
+    m, column = np.nonzero(codes >= 0)
+    return (np.cumsum(n_clusters) - n_clusters)[m] + codes[m, column], column
 
 
 def provide_pairs(task: Any, wants: list[Want]) -> Steps:
@@ -235,20 +270,19 @@ def sums_of_rows(block: Block, metric: Metric) -> tuple[Masses, np.ndarray]:
     return masses(block), block.cluster_sums(rows)
 
 
-def row_distance_sums(block: Block, metric: Metric, size: Masses, totals: np.ndarray) -> Any:
-    """(ΣK, b) distance sums of a block without pairs, from sums of rows over every cluster."""
+def row_distance_sums(
+    block: Block, metric: Metric, rows: Any, mass: np.ndarray, totals: np.ndarray
+) -> Any:
+    """(ΣK, b) distance sums without pairs of ``rows`` (b, e), from sums of rows over clusters."""
     summed: Any = metric.sums
-    space, rows = block.space, summed.rows(block.space, block.rows)
-    sums = space.asarray(totals)
-    lengths = summed.lengths(space, rows, sums, space.asarray(size.mass))
+    space, sums = block.space, block.space.asarray(totals)
+    lengths = summed.lengths(space, rows, sums, space.asarray(mass))
     table = summed.distances(space, rows, sums, lengths)
     # an object is at distance 0 from itself, also where its row is zero
     itself = space.asarray(block.weights_or_ones) * summed.itself(space, rows)
-    for codes, (a, b) in zip(block.codes, pairwise(block.offsets), strict=True):
-        counted = np.flatnonzero(codes >= 0)
-        place, part = (space.index(codes[counted]), space.index(counted)), table[a:b]
-        part[place] -= itself[place[1]]
-        part[part < ROUNDING * lengths[a:b]] = 0
+    place, column = map(space.index, own_places(block.codes, block.n_clusters))
+    table[place, column] -= itself[column]
+    table[table < ROUNDING * lengths] = 0
     return table
 
 
@@ -256,7 +290,8 @@ def from_row_sums(
     block: Block, metric: Metric, size: Masses, totals: np.ndarray, wants: list[Want]
 ) -> list[Any]:
     """What a block adds where its distance sums follow from sums of rows."""
-    sums = row_distance_sums(block, metric, size, totals)
+    rows = metric.sums.rows(block.space, block.rows)  # type: ignore[union-attr]
+    sums = row_distance_sums(block, metric, rows, size.mass, totals)
     return from_sums(block, sums, metric, size, wants)
 
 
@@ -264,7 +299,8 @@ def widths_of_rows(
     block: Block, metric: Metric, size: Masses, totals: np.ndarray, singleton: float
 ) -> np.ndarray:
     """(b,) widths of the only partition, from sums of rows."""
-    sums = row_distance_sums(block, metric, size, totals)
+    rows = metric.sums.rows(block.space, block.rows)  # type: ignore[union-attr]
+    sums = row_distance_sums(block, metric, rows, size.mass, totals)
     return widths_of_block(block, sums, metric, size, singleton)
 
 
@@ -274,9 +310,9 @@ def pair_sums(left: Task, right: Task, places: tuple[int, int], metric: Metric) 
     ``places`` are the numbers of their first rows among all; None where both are the same.
     """
     own = places[0] == places[1]
-    a = Sides(left, metric)
-    b = a if own else Sides(right, metric)
-    block, both = choose(pair_block, a.view, metric), metric.symmetric
+    a = Sides(left.block(), metric)
+    b = a if own else Sides(right.block(), metric)
+    block, both = a.block, metric.symmetric
     width = int(left.partitions.offsets[-1])
     sums_a = np.zeros((width, left.space.n))
     sums_b = sums_a if own else np.zeros((width, right.space.n))
@@ -309,15 +345,14 @@ def strips(task: Task, metric: Metric) -> Any:
             rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
             return fused_strips(X, codes, found.n_clusters, weights, rows_at_once, way)
     if not task.sums_fit:
-        return _strip_by_strip(task, metric, task.space.n)
+        return _strip_by_strip(task, metric)
     return choose(paired_strips, task, metric)(task, metric)
 
 
 def paired_strips(task: Task, metric: Metric) -> Any:
     """Every pair of blocks once, with sums of both sides."""
-    space, sides, both_ways = task.space, Sides(task, metric), metric.symmetric
-    block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
-    width = int(task.partitions.offsets[-1])
+    space, sides, both_ways = task.space, Sides(task.block(), metric), metric.symmetric
+    block, width = sides.block, int(task.partitions.offsets[-1])
     # An array of its own for each block: to add to part of each row of one large array takes
     # twice to four times as long.
     parts = [space.zeros((width, rows.stop - rows.start)) for rows in sides.blocks]
@@ -335,26 +370,23 @@ def paired_strips(task: Task, metric: Metric) -> Any:
     yield from zip(sides.blocks, parts, strict=True)
 
 
-def _strip_by_strip(task: Task, metric: Metric, n: int) -> Any:
+def _strip_by_strip(task: Task, metric: Metric) -> Any:
     """Where n × ΣK sums exceed the budget: each strip against everything, twice the work."""
-    sides = Sides(task, metric)
+    sides = Sides(task.block(), metric)
     space, width = task.space, int(task.partitions.offsets[-1])
-    block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
     per_strip = max(1, int(budget_bytes() / (8 * width * (sides.blocks[0].stop))))
     for start in range(0, len(sides.blocks), per_strip):
         strip = range(start, min(start + per_strip, len(sides.blocks)))
         first, last = sides.blocks[strip[0]].start, sides.blocks[strip[-1]].stop
-        sums = space.asarray(np.zeros((1, width, last - first)))
+        sums = space.zeros((width, last - first))
 
         def visit(i: int, sums: Any = sums, first: int = first) -> None:
             a = sides.side(i)
             rows = slice(a.at.start - first, a.at.stop - first)
-            for j in range(len(sides.blocks)):
-                part = block(a, sides.side(j), metric, space.xp, False).sums_i
-                space.add(sums[0, :, rows], part)
+            sides.add_sums(a, [sums[:, rows]] * len(sides.blocks))
 
         in_threads(space.n_jobs, visit, iter([[(i,) for i in strip]]))
-        yield slice(first, last), sums[0, :, :]
+        yield slice(first, last), sums
 
 
 def sorted_usable(task: Task, metric: Metric) -> bool:
@@ -501,16 +533,10 @@ def sample_sums(block: Block, sample: np.ndarray, metric: Metric) -> np.ndarray:
     space = replace(whole, X=whole.X[block.rows, :], origin=whole.shift, _views={})
     sampled = Pairs(replace(space, X=sample, _views={}), metric).rows(slice(None))
     sampled = replace(sampled, at=slice(-len(sample), 0))  # a place that no block has
-    pairs, sums_of = Pairs(space, metric), choose(pair_block, sampled.X, metric)
+    sides = Sides(replace(block, space=space), metric)
     total = np.zeros((int(block.n_clusters[0]), len(sample)))
     with one_blas_thread():
-        for rows in pairs.blocks:
-            weights = None if block.weights is None else block.weights[rows]
-            members = space.memberships(
-                block.codes[:, rows], block.n_clusters, weights, space.X.dtype,
-                sums_of is not pair_block,
-            )  # fmt: skip
-            total += sums_of(sampled, pairs.rows(rows, members), metric, np, False).sums_i
+        sides.add_sums(sampled, [total] * len(sides.blocks))
     return total
 
 

@@ -9,22 +9,19 @@ scaled to the sizes of the clusters (a difference estimator).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host, one_hot
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
-from wellsep.compute.engine.threads import budget_bytes, cut_rows, in_threads
-from wellsep.compute.metrics.table import CLOSE, ROUNDING, Metric, Rows, find, root
-from wellsep.compute.requests import Task, Want
-from wellsep.compute.statistics.distance_sums import pair_block
-from wellsep.compute.statistics.silhouette_widths import WidthTotals
-from wellsep.partitions import Partitions
+from wellsep.compute.engine.threads import budget_bytes, in_threads
+from wellsep.compute.metrics.table import CLOSE, Metric, find
+from wellsep.compute.requests import Block, Task, Want
+from wellsep.compute.statistics.distance_sums import Sides, own_places, row_distance_sums
+from wellsep.compute.statistics.silhouette_widths import WidthTotals, finish_widths
 
 # Objects whose widths are followed through the half-samples; each half-sample holds half of them.
 # So many for up to FEW clusters, in proportion for more, at most four times as many.
@@ -117,7 +114,7 @@ def _portion(
     seen, partitions = halves.seen, task.partitions
     n_groups = halves.chosen.shape[1]
     chosen = halves.chosen.astype(float)
-    size = sums_by_group(partitions, halves.group, n_groups)  # (G, ΣK)
+    size = sums_by_group(partitions.codes, partitions.n_clusters, halves.group, n_groups)  # (G, ΣK)
     counts = chosen @ size
     every = np.ones((1, n_groups), dtype=bool)  # the full sample, as one more draw
     draws = Draws(
@@ -132,7 +129,8 @@ def _portion(
             raise ValueError("full must hold the widths in the full sample, got None.")
         before = np.hstack([one.by_group for one in full])  # type: ignore[misc]  # (G, ΣK)
         change = totals - chosen @ np.stack([part[-1] for _, part in found])
-        looked = chosen @ sums_by_group(partitions, halves.group, n_groups, objects=seen)
+        seen_codes, seen_group = partitions.codes[:, seen], halves.group[seen]
+        looked = chosen @ sums_by_group(seen_codes, partitions.n_clusters, seen_group, n_groups)
         totals = chosen @ before + change * _scale(counts, looked, partitions.offsets)
     return totals, counts
 
@@ -149,22 +147,21 @@ def _seen_totals(
     metric = find(wanted.get("metric", "euclidean"))
     # What a subset tells is an estimate, far less exact than single precision.
     single = not space.one_caller and len(seen) < space.n and metric.finish is not None
-    sums_of: PairSums | RowSums
     if metric.sums is not None:
-        sums_of = RowSums(task, metric, group, n_groups)
+        sums_of = row_sums_by_group(task, metric, group, n_groups)
     else:
-        sums_of = PairSums(task, metric, group, n_groups, single)
+        sums_of = pair_sums_by_group(task, metric, group, n_groups, single)
     edges = np.searchsorted(group[seen], np.arange(n_groups + 1))
     within = [np.flatnonzero(column) for column in draws.chosen.T]
-    offsets, singleton = task.partitions.offsets, wanted.get("singleton", 0)
+    given = task.partitions.offsets, wanted.get("singleton", 0)
     if space.one_caller:  # few large steps: each costs a launch
         codes = task.partitions.codes[:, seen]
-        tables = add_all_widths(space, sums_of(seen), edges, draws, codes, offsets, singleton)
+        tables = add_widths(space, sums_of(seen), edges, draws, codes, *given)
         return [(draws_in, table[draws_in]) for draws_in, table in zip(within, tables, strict=True)]
     at_once = max(1, STRIP // max(1, int(np.diff(edges).max())))
     additions = draws.chosen.sum() * draws.counts.shape[1] * len(seen) / 2
     add = choose(add_widths, space.X, additions)
-    found: list[Any] = [None] * n_groups
+    totals: list[Any] = [None] * n_groups
 
     def work(start: int) -> None:
         groups = range(start, min(start + at_once, n_groups))
@@ -172,12 +169,12 @@ def _seen_totals(
         codes = np.ascontiguousarray(task.partitions.codes[:, objects])
         sums = sums_of(objects)
         for g in groups:
-            rows = slice(int(edges[g] - edges[start]), int(edges[g + 1] - edges[start]))
             mine = Draws(draws.chosen[within[g]], draws.counts[within[g]])
-            found[g] = within[g], add(space, sums, rows, mine, codes, offsets, singleton)
+            rows = edges[g : g + 2] - edges[start]
+            totals[g] = within[g], add(space, sums, rows, mine, codes, *given)[0]
 
     in_threads(space.n_jobs, work, iter([[(g,) for g in range(0, n_groups, at_once)]]))
-    return found
+    return totals
 
 
 def _scale(counts: np.ndarray, looked: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -194,164 +191,104 @@ def _scale(counts: np.ndarray, looked: np.ndarray, offsets: np.ndarray) -> np.nd
 
 
 def sums_by_group(
-    partitions: Partitions,
+    codes: np.ndarray,
+    n_clusters: np.ndarray,
     group: np.ndarray,
     n_groups: int,
-    objects: np.ndarray | None = None,
+    values: Callable[[int, np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """(G, ΣK) members of every cluster in every group."""
+    """(G, ΣK) members of every cluster in every group, or sums of ``values(m, members)``."""
     tables = []
-    at = slice(None) if objects is None else objects
-    for m, k in enumerate(partitions.n_clusters.tolist()):
-        codes = partitions.codes[m, at]
-        counted = codes >= 0
-        place = (group[at] * k + codes)[counted]
-        tables.append(np.bincount(place, minlength=n_groups * k).reshape(n_groups, k))
+    for m, k in enumerate(n_clusters.tolist()):
+        members = np.flatnonzero(codes[m] >= 0)
+        place = group[members] * k + codes[m, members]
+        weights = None if values is None else values(m, members)
+        tables.append(np.bincount(place, weights, n_groups * k).reshape(n_groups, k))
     return np.hstack(tables).astype(float, copy=False)
 
 
-class PairSums:
-    """Distances of some objects to the members of all clusters, summed apart by their group."""
+def pair_sums_by_group(
+    task: Task, metric: Metric, group: np.ndarray, n_groups: int, single: bool = False
+) -> Callable[[np.ndarray], Any]:
+    """Return a function of some objects: their distance sums (G, ΣK, b) beside X, from pairs."""
+    space, xp, sides = task.space, task.space.xp, Sides(task.block(), metric, group, single)
 
-    def __init__(
-        self, task: Task, metric: Metric, group: np.ndarray, n_groups: int, single: bool = False
-    ) -> None:
-        space, self.task, self.metric, self.single = task.space, task, metric, single
-        self.group, order = group, np.argsort(group, kind="stable")
-        self.pairs = Pairs(space, metric)
-        if single:
-            scaled = metric.finish is root or metric.linear  # widths are then free of the scale
-            self.pairs.in_single_precision(scaled)
-        X = self.pairs.prepared.X
-        self.block = choose(pair_block, X, metric, space.n, space.d, len(task.partitions))
-        sparse = self.block is not pair_block
-        blocks = cut_rows(space.n, space.block_rows, group[order])
-        self.group_of = [int(group[order[rows.start]]) for rows in blocks]
-        self.sides = [
-            self._side(at, members_of(task, at, X.dtype, sparse))
-            for at in (order[rows] for rows in blocks)
-        ]
-        self.shape = (n_groups, int(task.partitions.offsets[-1]))
-
-    def _side(self, objects: np.ndarray, members: Any = None) -> Rows:
-        """Rows without positions: the distance of an object to itself is computed as any other."""
-        rows = self.pairs.rows(self.task.space.asarray(objects), members)
-        return replace(rows, at=None) if self.metric.finish is not None else rows
-
-    def __call__(self, objects: np.ndarray) -> Any:
-        """(G, ΣK, b), beside X."""
-        space, shape = self.task.space, (*self.shape, len(objects))
-        sums = np.zeros(shape, np.float32) if self.single else space.zeros(shape)
-        left = self._side(objects)
-        for right, g in zip(self.sides, self.group_of, strict=True):
-            space.add(sums[g], self.block(left, right, self.metric, space.xp, False).sums_i)
+    def sums_of(objects: np.ndarray) -> Any:
+        shape = (n_groups, int(task.partitions.offsets[-1]), len(objects))
+        sums = np.zeros(shape, np.float32) if single else space.zeros(shape)
+        left = sides.apart(objects)
+        sides.add_sums(left, [sums[g] for g in sides.owners])
         if left.zero is not None:  # products put a zero row at squared distance 2 from itself
-            xp = space.xp
-            far = self.metric.finish(xp.full_like(left.square, 2.0), xp)  # type: ignore[misc]
+            far = metric.finish(xp.full_like(left.square, 2.0), xp)  # type: ignore[misc]
             itself = xp.where(left.zero, far, xp.zeros_like(far))
-            _take_out_itself(sums, itself, self.task, self.group, objects)
+            place, at = own_places(task.partitions.codes[:, objects], task.partitions.n_clusters)
+            owner = space.index(group[objects[at]])
+            at = space.index(at)
+            sums[owner, space.index(place), at] -= itself[at]
         return sums
 
+    return sums_of
 
-class RowSums:
+
+def row_sums_by_group(
+    task: Task, metric: Metric, group: np.ndarray, n_groups: int
+) -> Callable[[np.ndarray], Any]:
     """The same without pairs, where a metric has its distances from sums of rows."""
+    space, codes, n_clusters = task.space, task.partitions.codes, task.partitions.n_clusters
+    rows = metric.sums.rows(space, slice(None))  # type: ignore[union-attr]
+    mass = sums_by_group(codes, n_clusters, group, n_groups)
+    totals = []
+    for g in range(n_groups):
+        inside = np.flatnonzero(group == g)
+        some = rows[space.asarray(inside), :]
+        totals.append(space.cluster_sums(some, codes[:, inside], n_clusters))
 
-    def __init__(self, task: Task, metric: Metric, group: np.ndarray, n_groups: int) -> None:
-        if metric.sums is None:
-            raise ValueError(f"metric must have sums without pairs, got {metric!r}.")
-        self.task, self.group, self.summed = task, group, metric.sums
-        space = task.space
-        self.rows = self.summed.rows(space, slice(None))
-        self.sizes, self.totals = [], []
+    def sums_of(objects: np.ndarray) -> Any:
+        mine, owner = rows[space.asarray(objects), :], group[objects]
+        sums = space.zeros((n_groups, int(task.partitions.offsets[-1]), len(objects)))
         for g in range(n_groups):
-            inside = np.flatnonzero(group == g)
-            sparse = not space.one_caller
-            members = members_of(task, inside, space.xp.float64, sparse)
-            self.sizes.append(members.sum(axis=1))
-            self.totals.append(members @ self.rows[space.asarray(inside), :])
-
-    def __call__(self, objects: np.ndarray) -> Any:
-        """(G, ΣK, b) float64, beside X."""
-        space, partitions = self.task.space, self.task.partitions
-        mine = self.rows[space.asarray(objects), :]
-        sums = space.zeros((len(self.sizes), int(partitions.offsets[-1]), len(objects)))
-        for g, (size, total) in enumerate(zip(self.sizes, self.totals, strict=True)):
-            lengths = self.summed.lengths(space, mine, total, size)
-            sums[g] = self.summed.distances(space, mine, total, lengths)
-            sums[g][sums[g] <= ROUNDING * lengths] = 0.0
-        _take_out_itself(sums, self.summed.itself(space, mine), self.task, self.group, objects)
-        sums[sums < 0] = 0.0
+            own = np.where(owner == g, codes[:, objects], -1)
+            block = Block(space, slice(0, len(objects)), own, n_clusters)
+            sums[g] = row_distance_sums(block, metric, mine, mass[g], totals[g])
         return sums
 
-
-def _take_out_itself(
-    sums: Any, itself: Any, task: Task, group: np.ndarray, objects: np.ndarray
-) -> None:
-    """Take what was counted from each object to itself (b,) out of the sums of its own clusters."""
-    space, partitions = task.space, task.partitions
-    for codes, start in zip(partitions.codes[:, objects], partitions.offsets, strict=False):
-        counted = np.flatnonzero(codes >= 0)
-        at = (group[objects[counted]], start + codes[counted], counted)
-        sums[tuple(map(space.asarray, at))] -= itself[space.asarray(counted)]
-
-
-def members_of(task: Task, objects: np.ndarray, dtype: Any, sparse: bool) -> Any:
-    """(ΣK, b) which clusters some objects belong to, beside X."""
-    codes, n_clusters = task.partitions.codes[:, objects], task.partitions.n_clusters
-    return task.space.memberships(codes, n_clusters, None, dtype, sparse)
+    return sums_of
 
 
 def compiled_widths(
-    space: Space, sums: np.ndarray, rows: slice, draws: Draws, codes: np.ndarray,
+    space: Space, sums: np.ndarray, edges: np.ndarray, draws: Draws, codes: np.ndarray,
     offsets: np.ndarray, singleton: float,
 ) -> np.ndarray:  # fmt: skip
     from wellsep.compute.kernels.numba_sums import add_widths
 
-    return add_widths(
-        sums, rows.start, rows.stop, draws.chosen, codes, draws.counts, offsets, float(singleton)
-    )
+    given = draws.chosen, codes, draws.counts, offsets, float(singleton)
+    return np.stack([add_widths(sums, int(a), int(b), *given) for a, b in pairwise(edges)])
 
 
 def add_widths(
-    space: Space, sums: Any, rows: slice, draws: Draws, codes: np.ndarray, offsets: np.ndarray,
-    singleton: float,
-) -> np.ndarray:  # fmt: skip
-    """(D, ΣK) widths of some objects in every draw, summed over the members of each cluster."""
-    totals = np.zeros(draws.counts.shape)
-    step = max(8, AT_ONCE // max(1, draws.counts.size))
-    for start in range(rows.start, rows.stop, step):
-        part = slice(start, min(start + step, rows.stop))
-        for which, at in _alike(offsets):
-            table = _tables(space, sums[:, :, part], at, int(offsets[-1]))
-            own = Draws(draws.chosen, draws.counts[:, at])
-            width = _some_widths(space, table, own, codes[which, part], singleton)
-            members = codes[which, part][:, :, None] == np.arange(at.shape[1])  # (g, b, K)
-            added = host(space.xp.permute_dims(width, (1, 0, 2)) @ space.asarray(members * 1.0))
-            totals[:, at] += added.transpose(1, 0, 2)
-    return totals
-
-
-def add_all_widths(
     space: Space, sums: Any, edges: np.ndarray, draws: Draws, codes: np.ndarray,
     offsets: np.ndarray, singleton: float,
 ) -> np.ndarray:  # fmt: skip
-    """(G, D, ΣK) widths of the objects of each group in every draw, summed over each cluster.
+    """(G, D, ΣK) widths of the objects of some groups in every draw, summed over each cluster.
 
-    Objects lie group by group, cut at ``edges``; draws without the group are counted too.
+    The objects of a group lie between two ``edges``; draws without the group are counted too.
     """
-    xp, found = space.xp, np.zeros((len(edges) - 1, *draws.counts.shape))
+    objects, edges = slice(int(edges[0]), int(edges[-1])), edges - edges[0]
+    sums, codes = sums[:, :, objects], codes[:, objects]
+    xp, totals = space.xp, np.zeros((len(edges) - 1, *draws.counts.shape))
+    most = budget_bytes() / 32 if space.one_caller else AT_ONCE
     for which, at in _alike(offsets):
         table = _tables(space, sums, at, int(offsets[-1]))
         members = space.asarray(1.0 * (codes[which][:, :, None] == np.arange(at.shape[1])))
-        step = max(1, int(budget_bytes() / (32.0 * at.size * codes.shape[1])))
+        step = max(1, int(most / (at.size * codes.shape[1])))
         for start in range(0, len(draws.chosen), step):
             part = slice(start, start + step)
             own = Draws(draws.chosen[part], draws.counts[part][:, at])
             width = _some_widths(space, table, own, codes[which], singleton)
             width = xp.permute_dims(width, (1, 0, 2))  # (g, D, b)
             added = xp.stack([width[:, :, a:b] @ members[:, a:b, :] for a, b in pairwise(edges)])
-            found[:, part, at] = host(added).transpose(0, 2, 1, 3)
-    return found
+            totals[:, part, at] += host(added).transpose(0, 2, 1, 3)
+    return totals
 
 
 def _alike(offsets: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -379,18 +316,13 @@ def _some_widths(
     pick = space.asarray(draws.chosen.astype(float))
     counts = space.asarray(draws.counts)
     mean = (pick @ table.reshape(len(table), -1)).reshape(len(pick), *table.shape[1:])
-    of_own = counts[(slice(None), *own[:2])]  # (D, g, b)
-    rest = xp.where(of_own > 1, of_own - 1, xp.ones_like(of_own))
-    a = mean[(slice(None), *own)] / rest
+    of_own, own_sum = counts[(slice(None), *own[:2])], mean[(slice(None), *own)]  # (D, g, b)
     mean /= xp.where(counts > 0, counts, xp.ones_like(counts))[:, :, :, None]
     mean[(slice(None), *own)] = xp.inf
     if (draws.counts == 0).any():
         mean[counts == 0] = xp.inf
-    b = xp.min(mean, axis=2)
-    top = xp.where(a > b, a, b)
-    flat = (top <= 0) | xp.isinf(top)  # all objects of both coincide, or there is no other cluster
-    width = xp.where(flat, xp.zeros_like(top), (b - a) / xp.where(flat, xp.ones_like(top), top))
-    return xp.where(of_own <= 1, xp.full_like(width, singleton), width)
+    other = xp.min(mean, axis=2)
+    return finish_widths(own_sum, of_own - 1, of_own <= 1, other, singleton, xp)
 
 
 def _compiled_usable(rows: Any, additions: float) -> bool:
@@ -421,17 +353,18 @@ def half_moments(task: Task, halves: Halves, power: float | None) -> HalfMoments
     pieces = [slice(int(a), int(b)) for a, b in pairwise(edges)]
     members = [one_hot(codes[:, rows], partitions.n_clusters, None) for rows in pieces]
     sums = np.stack([t.T @ X[r] for t, r in zip(members, pieces, strict=True)])  # (G, ΣK, d)
-    sizes = sums_by_group(partitions, halves.group, chosen.shape[1])
+    sizes = sums_by_group(partitions.codes, partitions.n_clusters, halves.group, chosen.shape[1])
     own = partitions.offsets[:-1, None] + np.maximum(codes, 0)  # (M, n)
     # Scatter about the centres of all objects: about the mean of all, squares of a cluster far
     # away would cancel.
     centers = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)[:, None]  # (ΣK, d)
-    squares = np.zeros(sizes.shape)
-    for row, at in zip(codes, own, strict=True):
-        kept = np.flatnonzero(row >= 0)
-        gap = X[kept] - centers[at[kept]]
-        place = (halves.group[order[kept]], at[kept])
-        np.add.at(squares, place, np.einsum("ij,ij->i", gap, gap))
+
+    def square_of(m: int, members: np.ndarray) -> np.ndarray:
+        gap = X[members] - centers[own[m, members]]
+        return np.einsum("ij,ij->i", gap, gap)
+
+    group, n_clusters = halves.group[order], partitions.n_clusters
+    squares = sums_by_group(codes, n_clusters, group, len(sizes), square_of)
     counts = chosen @ sizes
     total = np.tensordot(chosen, sums, axes=1)  # (B, ΣK, d)
     safe = np.maximum(counts, 1)

@@ -185,4 +185,4 @@ def _add_sides(pairs: list[tuple[Any, Any]], sides: list[int]) -> np.ndarray:
 
 
 def _finish(finish: Callable[..., Any], task: Task, sums: np.ndarray, given: Constants) -> Any:
-    return finish(task.block(slice(0, task.space.n)), sums, *given.values)
+    return finish(task.block(), sums, *given.values)
