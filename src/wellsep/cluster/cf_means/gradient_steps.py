@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks.arrays import is_torch, to_numpy
+from wellsep._checks.arrays import to_numpy
 from wellsep.compute.kmeans.lloyd import update
 from wellsep.compute.kmeans.nearest_centres import NearestTwo
 from wellsep.compute.kmeans.prepared_points import Points, PointSet
@@ -63,26 +63,35 @@ def pull(points: Points, found: NearestTwo, centers: np.ndarray, weight: float) 
     The terms in x are one sparse product with two entries per point; the terms in v need only
     the k×k table of Σw² over pairs (c, a). No v is ever built for a point.
     """
-    k = len(centers)
-    first, second, near, far, unit = _where_best(points, found)
+    k, space = len(centers), points.space
+    xp, unit = space.xp, points.device_weights
+    first, second = (space.index(codes) for codes in found[:2])
+    near, far = (xp.astype(squares, xp.float64) for squares in found[2:])
+
+    def summed(codes: Any, weights: Any, n_codes: int) -> Any:
+        return xp.astype(xp.bincount(codes, weights, n_codes), xp.float64)
 
     pair = first * k + second
-    there = _beside(centers, near)
-    apart = _squared_gaps(there).reshape(-1)
+    places = space.asarray(centers)
+    apart = _squared_gaps(places).reshape(-1)
     distinct = apart > _COINCIDE * points.frame.spread
     apart[~distinct] = 1.0
-    w = (0.5 * distinct / apart).take(pair)
+    w = xp.take(0.5 * distinct / apart, pair, axis=0)
     w *= far - near
     shares = w if unit is None else unit * w
-    lengths = _bins(pair, shares, k * k).reshape(k, k)  # Σw of (c, a)
-    squares = _bins(pair, shares * w, k * k).reshape(k, k)  # Σw²
-    own = to_numpy(_bins(first, unit, k))
+    lengths = summed(pair, shares, k * k).reshape(k, k)  # Σw of (c, a)
+    squares = summed(pair, shares * w, k * k).reshape(k, k)  # Σw²
+    own = to_numpy(summed(first, unit, k))
     drawn = to_numpy(lengths.sum(axis=0))
 
-    sums = _signed_sums(points, first, second, weight * shares, k)
+    # (unit − λw)·x under the nearest centre, λw·x under the second
+    pulled = weight * shares
+    codes = xp.stack([first, second], axis=1)
+    parts = xp.stack([(1.0 if unit is None else unit) - pulled, pulled], axis=1)
+    sums = space.code_sums(codes, space.beside(parts), k)
     total = own + weight * (drawn - to_numpy(lengths.sum(axis=1)))
     both = squares + squares.T
-    turn = to_numpy(both.sum(axis=1)[:, None] * there - both @ there)
+    turn = to_numpy(both.sum(axis=1)[:, None] * places - both @ places)
     inertia = float(near.sum() if unit is None else (near * unit).sum())
     separation = float(squares.reshape(-1) @ apart)  # Σ w²‖v‖² = Σ q
     return Pull(
@@ -108,51 +117,6 @@ def step(points: PointSet, centers: np.ndarray, weight: float) -> tuple[np.ndarr
     if empty.any():
         moved[empty] = update(points, found, centers)[empty]
     return np.where(np.isfinite(moved), moved, centers), force
-
-
-def _where_best(points: Points, found: NearestTwo) -> tuple[Any, ...]:
-    """Codes, squared distances and weights: on their device for torch, else on the host."""
-    if is_torch(found.near):
-        import torch
-
-        near, far = found.near.to(torch.float64), found.far.to(torch.float64)
-        unit = points.device_weights
-        return found.first.long(), found.second.long(), near, far, unit
-    host = [to_numpy(part) for part in found]
-    near, far = (part.astype(np.float64, copy=False) for part in host[2:])
-    return host[0], host[1], near, far, points.weights
-
-
-def _beside(values: np.ndarray, like: Any) -> Any:
-    """Small values where the points are: an array, or a tensor on their device."""
-    return values if isinstance(like, np.ndarray) else like.new_tensor(values)
-
-
-def _bins(codes: Any, weights: Any, n_codes: int) -> Any:
-    """Summed weights (None: counts) of each code, in float64; tensors stay on their device."""
-    if is_torch(codes):
-        import torch
-
-        return torch.bincount(codes, weights, n_codes).to(torch.float64)
-    return np.bincount(codes, weights, n_codes).astype(np.float64)
-
-
-def _signed_sums(points: Points, first: Any, second: Any, pulled: Any, k: int) -> np.ndarray:
-    """Σ over points of (unit − pulled)·x under the nearest centre and pulled·x under the second."""
-    if is_torch(pulled):
-        import torch
-
-        unit = 1.0 if points.weights is None else points.device_weights
-        codes = torch.stack([first, second], dim=1)
-        shares = torch.stack([unit - pulled, pulled], dim=1).to(points.X.dtype)
-        return points.space.code_sums(codes, shares, k)
-    codes = np.empty((len(first), 2), dtype=first.dtype)
-    codes[:, 0], codes[:, 1] = first, second
-    shares = np.empty((len(first), 2))
-    shares[:, 1] = pulled
-    np.subtract(1.0 if points.weights is None else points.weights, pulled, out=shares[:, 0])
-    space = points.space
-    return space.code_sums(space.asarray(codes), space.beside(shares), k)
 
 
 def _squared_gaps(centers: Any) -> Any:
