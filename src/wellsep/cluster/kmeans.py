@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ def kmeans(points: PointSet, given: FitInput, progress: NoProgress | None = None
     return best
 
 
+@dataclass(eq=False, repr=False)
 class KMeans(StreamedClusterer):
     """k-means: k centres that minimise the summed squared distance of points to them.
 
@@ -107,31 +109,17 @@ class KMeans(StreamedClusterer):
     """
 
     _find = staticmethod(kmeans)
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "k-means++",
-        n_init: int | str = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        metric: str = "euclidean",
-        batch_size: int | None = None,
-        random_state: Any = None,
-        copy_x: bool = True,
-        algorithm: str = "lloyd",
-    ):
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.metric = metric
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.copy_x = copy_x
-        self.algorithm = algorithm
+    n_clusters: int = 8
+    _: KW_ONLY
+    init: Any = "k-means++"
+    n_init: int | str = "auto"
+    max_iter: int = 300
+    tol: float = 1e-4
+    metric: str = "euclidean"
+    batch_size: int | None = None
+    random_state: Any = None
+    copy_x: bool = True
+    algorithm: str = "lloyd"
 
     def _prepared(self, given: FitInput) -> FitInput:
         check_choice("algorithm", self.algorithm, ("lloyd", "elkan"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from wellsep.compute.metrics.table import METRICS, Metric, find, need_coordinate
 from wellsep.distances.base import PairSpace
 
 
+@dataclass(eq=False, repr=False)
 class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """k-medoids: k objects that minimise the summed distance of all objects to them.
 
@@ -93,22 +95,13 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     3.0
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        metric: Any = "euclidean",
-        init: Any = "random",
-        n_init: int = 10,
-        max_iter: int = 300,
-        random_state: Any = None,
-    ):
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_clusters: int = 8
+    _: KW_ONLY
+    metric: Any = "euclidean"
+    init: Any = "random"
+    n_init: int = 10
+    max_iter: int = 300
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +62,7 @@ class _WeightedByOutliers(CentroidClusterer):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class LOFKMeans(_WeightedByOutliers):
     """k-means in which outlying points count *more*, the opposite of robust. Also called LOFKM.
 
@@ -137,27 +138,15 @@ class LOFKMeans(_WeightedByOutliers):
     """
 
     _find = staticmethod(kmeans)
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int = 5,
-        init: Any = "random",
-        n_init: int | str = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_clusters: int = 8
+    _: KW_ONLY
+    n_neighbors: int = 5
+    init: Any = "random"
+    n_init: int | str = "auto"
+    max_iter: int = 300
+    tol: float = 1e-4
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _prepared(self, given: FitInput) -> FitInput:
         t, init = check_count("n_neighbors", self.n_neighbors), given.starts.init
@@ -213,6 +202,7 @@ def robust_kmeans(points: PointSet, given: FitInput, progress: NoProgress) -> Ro
     return RobustResult(centers, RowValues(nearest.first), cost, ended.n_iter, inside)
 
 
+@dataclass(eq=False, repr=False)
 class RobustKMeans(_WeightedByOutliers):
     """k-means with little weight for outlying points, which then hardly move the centres.
 
@@ -297,33 +287,18 @@ class RobustKMeans(_WeightedByOutliers):
 
     _find = staticmethod(robust_kmeans)
     _n_tasks_known = False
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        min_cluster_size: int = 40,
-        trim: float | str | None = None,
-        max_moves: int | None = None,
-        max_seconds: float | None = None,
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_clusters = n_clusters
-        self.min_cluster_size = min_cluster_size
-        self.trim = trim
-        self.max_moves = max_moves
-        self.max_seconds = max_seconds
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_clusters: int = 8
+    _: KW_ONLY
+    min_cluster_size: int = 40
+    trim: float | str | None = None
+    max_moves: int | None = None
+    max_seconds: float | None = None
+    init: Any = "k-means++"
+    n_init: int = 1
+    max_iter: int = 300
+    tol: float = 1e-4
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _prepared(self, given: FitInput) -> FitInput:
         limits = check_limits(self.max_moves, self.max_seconds, given.starts.n_init)

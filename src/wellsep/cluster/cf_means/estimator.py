@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from wellsep.indices import cfq_score, margins
 from wellsep.indices.centroid import margins_and_cfq
 
 
+@dataclass(eq=False, repr=False)
 class CFMeans(StreamedClusterer):
     r"""k-means that looks for lower costs by moving badly placed centres.
 
@@ -132,39 +134,21 @@ class CFMeans(StreamedClusterer):
 
     _find = staticmethod(cfmeans)
     _n_tasks_known = False
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        schedule: str = SEARCH,
-        max_moves: int | None = None,
-        max_seconds: float | None = None,
-        weight: float = 1.0,
-        n_steps: int = 8,
-        safeguard: bool = True,
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        metric: str = "euclidean",
-        batch_size: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_clusters = n_clusters
-        self.schedule = schedule
-        self.max_moves = max_moves
-        self.max_seconds = max_seconds
-        self.weight = weight
-        self.n_steps = n_steps
-        self.safeguard = safeguard
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.metric = metric
-        self.batch_size = batch_size
-        self.random_state = random_state
+    n_clusters: int = 8
+    _: KW_ONLY
+    schedule: str = SEARCH
+    max_moves: int | None = None
+    max_seconds: float | None = None
+    weight: float = 1.0
+    n_steps: int = 8
+    safeguard: bool = True
+    init: Any = "k-means++"
+    n_init: int = 1
+    max_iter: int = 300
+    tol: float = 1e-4
+    metric: str = "euclidean"
+    batch_size: int | None = None
+    random_state: Any = None
 
     def _prepared(self, given: FitInput) -> FitInput:
         if given.starts.n_clusters == 1:
