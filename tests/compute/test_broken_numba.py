@@ -38,8 +38,8 @@ from wellsep.spaces import dip_statistic
 from wellsep.compute.engine import kernel_choice as twins
 from wellsep.cluster.cf_means import centre_search as moved
 from wellsep.compute.kmeans.nearest_centres import host_labels
-from wellsep.spaces import dip_kernels as kernels, dip_null as null
-twins.PAYS_FROM = moved.COMPILED_FROM = kernels.PAYS_FROM = 0
+from wellsep.spaces import dip_null as null
+twins.PAYS_FROM = moved.COMPILED_FROM = 0
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 12))
 parts = {str(m): rng.integers(0, 3, 300) for m in range(20)}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from wellsep.spaces import dip_kernels as kernels
+from wellsep.compute.engine import kernel_choice
 from wellsep.spaces import dip_statistic, dip_test
 from wellsep.spaces.dip_hulls import BLOCK, FEW, MANY, dip_of_steps, majorant, minorant
 
@@ -95,7 +95,7 @@ def test_hulls_found_by_blocks_are_those_of_a_scan(kind):
 def test_the_compiled_twin_finds_the_same_dip_and_interval(kind, n, monkeypatch):
     pytest.importorskip("numba", reason="the compiled twin is the extra `fast`")
     x = KINDS[kind](np.random.default_rng(n), n)
-    monkeypatch.setattr(kernels, "PAYS_FROM", 0)
+    monkeypatch.setattr(kernel_choice, "PAYS_FROM", 0)
     compiled = dip_test(x)
     monkeypatch.setenv("WELLSEP_KERNELS", "0")
     plain = dip_test(x)
@@ -106,7 +106,7 @@ def test_the_compiled_twin_finds_the_same_dip_and_interval(kind, n, monkeypatch)
 def test_a_sample_is_never_changed(monkeypatch):
     x = np.sort(np.random.default_rng(0).normal(size=500).round(1))
     before = x.copy()
-    monkeypatch.setattr(kernels, "PAYS_FROM", 0)
+    monkeypatch.setattr(kernel_choice, "PAYS_FROM", 0)
     dip_statistic(x)
     assert (x == before).all()
 
@@ -114,8 +114,9 @@ def test_a_sample_is_never_changed(monkeypatch):
 def test_single_dips_load_the_compiler_once_it_pays_and_not_before():
     pytest.importorskip("numba", reason="the compiled twin is the extra `fast`")
     code = (
-        "import sys; from wellsep.spaces import dip_statistic, dip_kernels as kernels\n"
-        "kernels.PAYS_FROM = 3 * (kernels.PER_SAMPLE + 9)\n"
+        "import sys; from wellsep.spaces import dip_statistic, dip_null\n"
+        "from wellsep.compute.engine import kernel_choice\n"
+        "kernel_choice.PAYS_FROM = 3 * dip_null.ADDITIONS * (dip_null.PER_SAMPLE + 9)\n"
         "for _ in range(3): dip_statistic(range(9)); print('numba' in sys.modules)"
     )
     answer = subprocess.run(

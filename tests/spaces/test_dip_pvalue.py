@@ -13,9 +13,9 @@ import pytest
 from golden import ROOT, read_arrays, read_json
 from scipy.stats import kstest
 
-from wellsep.compute.engine.kernel_choice import choose
-from wellsep.spaces import dip_kernels, dip_statistic, dip_test, null_dips
+from wellsep.compute.engine import kernel_choice
 from wellsep.spaces import dip_null as null
+from wellsep.spaces import dip_statistic, dip_test, null_dips
 from wellsep.spaces.dip_null import NullTable, null_table, smallest_share, table_pvalue
 
 LARGER_THAN_TEN = [
@@ -157,10 +157,10 @@ def test_smoothing_moves_no_quantile_by_more_than_its_error():
 @pytest.mark.parametrize("n", [4, 5, 17, 250, 3000])
 def test_the_compiled_twin_equals_its_reference(n, monkeypatch):
     pytest.importorskip("numba", reason="the compiled twin is the extra `fast`")
-    monkeypatch.setattr(dip_kernels, "PAYS_FROM", 0)
+    monkeypatch.setattr(kernel_choice, "PAYS_FROM", 0)
     compiled = null_dips(n, 40, random_state=n)
     monkeypatch.setenv("WELLSEP_KERNELS", "0")
-    assert choose(null._dips_of_rows, 10**6, n) is null._dips_of_rows
+    assert null.compiled_dips(10**6, n) is None
     assert compiled == pytest.approx(null_dips(n, 40, random_state=n), abs=1e-13)
 
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from wellsep._checks.arrays import check_choice, check_count, check_number, check_numbers, to_numpy
 from wellsep._text.sentences import Views
-from wellsep.spaces import dip_kernels as kernels
 from wellsep.spaces.dip_hulls import dip_of_steps
-from wellsep.spaces.dip_null import ROUNDING, null_dips, null_table, table_pvalue
+from wellsep.spaces.dip_null import ROUNDING, compiled_dips, null_dips, null_table, table_pvalue
 
 METHODS = ("table", "monte-carlo")
 
@@ -159,7 +158,8 @@ def dip_tests(rows: np.ndarray) -> np.ndarray:
     several = np.flatnonzero(rows[:, 0] < rows[:, -1])
     if len(several) == 0:
         return pvalues
-    compiled = None if np.abs(rows[several]).max() > 1e300 else kernels.one_dip(n * len(several))
+    huge = np.abs(rows[several]).max() > 1e300
+    compiled = None if huge else compiled_dips(len(several), n)
     if compiled is not None:
         heights = compiled(rows[several])[:, 0]
     else:
@@ -198,7 +198,7 @@ def _measure(ordered: np.ndarray) -> tuple[float, float, float]:
     """Twice the dip in objects, and the modal interval; may overwrite the ordered values."""
     n = len(ordered)
     huge = max(-ordered[0], ordered[-1]) > 1e300
-    compiled = None if huge else kernels.one_dip(n)
+    compiled = None if huge else compiled_dips(1, n)
     if compiled is not None:
         height, low, high = compiled(ordered[None])[0].tolist()
         return height, low, high

@@ -6,6 +6,7 @@ whose samples have (asymptotically) the largest dips.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import factorial
@@ -13,12 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._checks.arrays import kernels_wanted
 from wellsep._checks.values import check_generator
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
-from wellsep.spaces import dip_kernels as kernels
+from wellsep.compute.engine.kernel_choice import compiled_pays
 from wellsep.spaces.dip_hulls import dip_of_steps
 
 CHUNK = 1 << 17  # values simulated at a time: a megabyte stays in the processor's cache
+PER_SAMPLE = 20_000  # NumPy's calls cost a sample as much as so many of its values
+ADDITIONS = 250  # that take as long as NumPy takes for a value
 ROUNDING = 1e-9  # two dips this close, relatively, are the same number computed twice
 
 
@@ -53,7 +56,7 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
     heights = np.ones(n_simulations)
     if n <= 3:  # three points in any position are 1/(2n) from a unimodal function
         return heights / (2 * n)
-    dips = choose(_dips_of_rows, n_simulations, n)
+    dips = compiled_dips(n_simulations, n)
     n_rows = max(1, CHUNK // n)
     for start in range(0, n_simulations, n_rows):
         stop = min(start + n_rows, n_simulations)
@@ -62,7 +65,7 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
         np.maximum(spacings, 4 * n * np.finfo(float).eps, out=spacings)
         rows = np.zeros((stop - start, n))
         np.cumsum(spacings, axis=1, out=rows[:, 1:])
-        heights[start:stop] = dips(rows)
+        heights[start:stop] = _dips_of_rows(rows) if dips is None else dips(rows)[:, 0]
     return heights / (2 * n)
 
 
@@ -71,7 +74,15 @@ def _dips_of_rows(rows: np.ndarray) -> np.ndarray:
     return np.array([dip_of_steps(row, upto - 1.0, upto).height for row in rows])
 
 
-TWINS[_dips_of_rows] = (Twin(kernels.many_dips, kernels.usable),)
+def compiled_dips(n_rows: int, n: int) -> Callable[[np.ndarray], np.ndarray] | None:
+    """The compiled function for so many more samples of n values; None where it does not pay."""
+    work = float(ADDITIONS) * n_rows * (PER_SAMPLE + n)
+    if not (kernels_wanted() and compiled_pays(work)):
+        return None
+    from wellsep.spaces.dip_numba import dips_of_rows
+
+    compiled: Callable[[np.ndarray], np.ndarray] = dips_of_rows
+    return compiled
 
 
 class NullTable(NamedTuple):
