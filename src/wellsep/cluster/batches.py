@@ -22,6 +22,7 @@ from wellsep.compute.kmeans.prepared_points import (
     label_sums,
     prepare,
 )
+from wellsep.compute.kmeans.starts import draw_keys
 
 LEAST_SAMPLE = 2000  # rows that are searched on, or 40 for each cluster
 PER_CLUSTER = 40
@@ -116,10 +117,7 @@ def _ones(points: Points) -> np.ndarray:
 
 
 class Reservoir:
-    """A uniform sample (by weight) of all rows seen so far.
-
-    Efraimidis and Spirakis (2006), Weighted random sampling with a reservoir.
-    """
+    """A sample of all rows seen so far, uniform or in proportion to weight."""
 
     def __init__(self, size: int):
         self.size = size
@@ -129,8 +127,7 @@ class Reservoir:
     def add(self, X: Any, weights: np.ndarray | None, random_state: Any) -> None:
         uniform = random_state.uniform(size=X.shape[0])
         weights = np.ones(X.shape[0]) if weights is None else weights
-        counted = np.flatnonzero(weights > 0.0)
-        keys = -np.log1p(-uniform[counted]) / weights[counted]
+        keys, counted = draw_keys(uniform, weights)
         every = np.concatenate([self.keys, keys])
         kept = np.sort(np.argsort(every, kind="stable")[: self.size])
         rows = X[counted]

@@ -48,7 +48,7 @@ from wellsep.compute.kmeans.prepared_points import (
     prepare,
     uneven,
 )
-from wellsep.compute.kmeans.starts import center_distances, check_init, is_given
+from wellsep.compute.kmeans.starts import check_init, is_given
 
 
 def open_points(
@@ -310,7 +310,7 @@ class CentroidClusterer(
 
 def _distances(points: Points, centers: np.ndarray) -> Any:
     """(n, k) distance of every point to every centre, or 1 − cos."""
-    squared = center_distances(points, centers).T
+    squared = points.space.center_squares(centers, points.norms).T
     if points.frame.directions:
         distances = 0.5 * squared
     else:

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice, check_number
-from wellsep.compute.plan import gather, values_of_objects
+from wellsep.compute.plan import values_of_objects
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.centre_pairs import worst_partners
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.cfq_mixture import cfq_parts, mixture_options
 from wellsep.indices.registry import Score, index
-from wellsep.indices.scoring import one_task, refuse_empty, score_one
+from wellsep.indices.scoring import one_task, score_one, statistics_of_one
 from wellsep.indices.silhouette import average_widths
 from wellsep.partitions import VALUE_POLICIES
 
@@ -250,12 +250,9 @@ def cfq_clusters(
     check_choice("noise", noise, VALUE_POLICIES)
     params = {"wrong_side": wrong_side}
     task, entry, params = one_task("cfq", X, labels, params, sample_weight, noise, device, centers)
-    wanted = entry.wants(**params)
-    refuse_empty(task)
-    found = gather(task, wanted.values())
+    statistics, _ = statistics_of_one(task, entry, params)
     if task.partitions.n_clusters[0] < 2:
         raise UndefinedIndex(f"cfq needs at least 2 clusters, got {task.partitions.n_clusters[0]}.")
-    statistics = {name: found[w][0] for name, w in wanted.items()}
     separation, _ = cfq_parts(**statistics)
     within = statistics["within"]
     undefined = np.full_like(separation, np.inf)
@@ -305,13 +302,11 @@ def margins_and_cfq(
 ) -> tuple[np.ndarray, float]:
     """The margin of every object, and CFQ, NaN where it is undefined, in one pass."""
     task, entry, params = one_task("cfq", X, labels, {}, sample_weight, centers=centers)
-    wanted, each = entry.wants(**params), want("margins", each=True)
-    found = gather(task, [*wanted.values(), each])
+    statistics, (margins,) = statistics_of_one(task, entry, params, want("margins", each=True))
     try:
-        quality = entry.formula(**{name: found[w][0] for name, w in wanted.items()}, **params)
+        quality = entry.formula(**statistics, **params)
     except UndefinedIndex:
         quality = np.nan
-    margins = found[each][0]
     return np.where(np.isinf(margins), np.nan, margins) * task.space.unit, float(quality)
 
 

@@ -9,11 +9,10 @@ import numpy as np
 from wellsep._checks.arrays import check_choice, check_number
 from wellsep.compute.data.opening import TAKEN
 from wellsep.compute.metrics.table import find
-from wellsep.compute.plan import gather
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.density_trees import DensityTrees
 from wellsep.indices.registry import index
-from wellsep.indices.scoring import one_task, refuse_empty, score_one
+from wellsep.indices.scoring import one_task, score_one, statistics_of_one
 from wellsep.partitions import VALUE_POLICIES
 
 
@@ -205,6 +204,4 @@ def dbcv_clusters(
     check_choice("noise", noise, VALUE_POLICIES)
     params = {"ties": ties, "metric": metric, "d": d}
     task, entry, params = one_task("dbcv", X, labels, params, None, noise, device)
-    refuse_empty(task)
-    wanted = entry.wants(**params)["trees"]
-    return _validities(gather(task, [wanted])[wanted][0])
+    return _validities(statistics_of_one(task, entry, params)[0]["trees"])

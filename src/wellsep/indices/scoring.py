@@ -402,10 +402,18 @@ def one_task(
     return task, index, index.in_space(full, task.space.own_metric)
 
 
-def refuse_empty(task: AnyTask) -> None:
-    """Refuse a partition without a cluster where there is a value for each."""
+def statistics_of_one(
+    task: AnyTask, index: Index, params: dict[str, Any], *others: Want
+) -> tuple[dict[str, Any], list[Any]]:
+    """What the formula of an index takes from the only partition of a task, and other statistics.
+
+    A partition without a cluster is refused.
+    """
     if not len(task.partitions.classes[0]):
         raise UndefinedIndex("no object is counted.")
+    wanted = index.wants(**params)
+    found = gather(task, [*wanted.values(), *others])
+    return {name: found[w][0] for name, w in wanted.items()}, [found[w][0] for w in others]
 
 
 def _check_centers(centers: Any, k: int, d: int) -> np.ndarray:

@@ -15,20 +15,18 @@ from wellsep._checks.arrays import (
     check_count,
     check_data,
     check_number,
-    check_weights,
     is_dask,
     to_numpy,
 )
 from wellsep._checks.labels import in_order_of
 from wellsep._checks.values import check_generator
 from wellsep._text.sentences import Views
-from wellsep.compute.data.opening import open_space
 from wellsep.compute.metrics.table import need_coordinates
-from wellsep.compute.requests import Pass, Task
+from wellsep.compute.requests import Pass
 from wellsep.compute.statistics.cluster_moments import masses
 from wellsep.compute.statistics.distance_sums import sampled_widths
-from wellsep.indices.scoring import drop_weightless, open_task
-from wellsep.partitions import VALUE_POLICIES, Partitions
+from wellsep.indices.scoring import one_task
+from wellsep.partitions import VALUE_POLICIES
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,10 @@ def silhouette_estimate(
     check_number("singleton", singleton, -1, 1)
     check_choice("noise", noise, VALUE_POLICIES)
     entry = need_coordinates(metric, "for a silhouette from a sample")
-    task = _open(X, labels, sample_weight, noise)
+    if not is_dask(X):
+        X, labels = to_numpy(check_data(X)), in_order_of(X, labels)
+    params = {"metric": metric, "singleton": singleton}
+    task, _, _ = one_task("silhouette", X, labels, params, sample_weight, noise)
     size = task.fold([Pass(masses)])[0]
     n, k, weighted = int(size.counts.sum()), len(size.mass), task.weights is not None
     if k < 2:
@@ -168,23 +169,3 @@ def _summary(
     reach = error * float(stats.t.ppf(0.5 + level / 2, m - 1))
     low, high = max(-1.0, value - reach), min(1.0, value + reach)
     return SilhouetteEstimate(value, low, high, level, error, m, n)
-
-
-def _open(X: Any, labels: Any, sample_weight: Any, noise: str) -> Any:
-    """Rows with their only partition, in memory or on Dask."""
-    if is_dask(X):
-        task: Any = open_task(X, labels, [], sample_weight, noise)
-        _refuse_many(len(task.partitions))
-        return task
-    data = to_numpy(check_data(X))
-    weights = check_weights(sample_weight, len(data))
-    labels = in_order_of(X, labels)
-    partitions = Partitions.from_labels(labels, n_objects=len(data), noise=noise)
-    _refuse_many(len(partitions))
-    counted, weights = drop_weightless(partitions, weights)
-    return Task(open_space(data), counted, weights)
-
-
-def _refuse_many(got: int) -> None:
-    if got != 1:
-        raise ValueError(f"labels must be one partition here, got {got}.")

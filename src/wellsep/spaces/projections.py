@@ -124,19 +124,25 @@ def principal_components(X: np.ndarray, n_components: int, *, scale: bool) -> Co
         scores = np.concatenate([(X[rows] - columns.mean) @ weights for rows in _blocks(n, d)])
     else:
         scores = vectors * np.sqrt(values[: vectors.shape[1]])
-    following = np.append(values[1:], 0.0)[: scores.shape[1]]
-    leading = values[: scores.shape[1]]
-    return Components(scores, (leading - following) / leading, scaled, columns.constant)
+    return Components(scores, _gaps(values, scores.shape[1]), scaled, columns.constant)
 
 
 def _leading(moments: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The largest k+1 eigenvalues, descending, and the vectors of the first k above rounding."""
     values, vectors = leading_eigenpairs(moments, k + 1)
     values = np.maximum(values, 0.0)
-    used = min(k, int(np.count_nonzero(values > RANK * values[0])))
+    used = max(1, min(k, int(np.count_nonzero(values > RANK * values[0]))))
     vectors = vectors[:, :used]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(used)])
     return values, vectors * signs
+
+
+def _gaps(values: np.ndarray, k: int) -> np.ndarray:
+    """(k,) how far each eigenvalue lies above the next, relative to itself; NaN where it is 0."""
+    following = np.append(values[1:], 0.0)[:k]
+    with np.errstate(invalid="ignore"):
+        gaps: np.ndarray = (values[:k] - following) / values[:k]
+    return gaps
 
 
 def _blocks(length: int, width: int) -> Iterator[slice]:
@@ -240,16 +246,10 @@ def scaled_components(gram: np.ndarray, k: int) -> Components:
     constant = np.array([top == 0])
     if top == 0:
         return Components(np.zeros((len(gram), 1)), np.array([np.nan]), False, constant)
-    values, vectors = leading_eigenpairs(gram / top, k + 1)
-    values = np.maximum(values, 0.0)
-    used = max(1, min(k, int(np.count_nonzero(values > RANK * values[0]))))
-    vectors = vectors[:, :used]
-    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(used)])
-    following = np.append(values[1:], 0.0)[:used]
-    scores = vectors * signs * np.sqrt(values[:used] * top)
-    with np.errstate(invalid="ignore"):
-        gaps = (values[:used] - following) / values[:used]
-    return Components(scores, gaps, False, constant)
+    values, vectors = _leading(gram / top, k)
+    used = vectors.shape[1]
+    scores = vectors * np.sqrt(values[:used] * top)
+    return Components(scores, _gaps(values, used), False, constant)
 
 
 def coordinates(X: Any, objects: np.ndarray) -> np.ndarray:

@@ -23,7 +23,6 @@ from wellsep.compute.kmeans.prepared_points import (
 )
 
 STARTS = ("k-means++", "random")
-SEED_ROWS = 1 << 14  # of one block of distances to a few centres
 ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
 LISTED = 1 << 24  # rows in chunks up to which a permutation of all is drawn, as in memory
 
@@ -77,10 +76,7 @@ def random_rows(
     points: PointSet, n_clusters: int, random_state: np.random.RandomState
 ) -> np.ndarray:
     """Distinct rows, drawn in proportion to their weight."""
-    even, many = points.weights is None and not points.any_zero, points.n > LISTED
-    if points.in_chunks and many:
-        if even:
-            return _distinct_numbers(points.n, n_clusters, random_state)
+    if points.in_chunks and points.n > LISTED:
         return points.fold(_draw_weights, _key(random_state), n_clusters).numbers
     pull = points.pulls()
     if pull is None:
@@ -100,14 +96,6 @@ def sample_points(points: PointSet, size: int, random_state: np.random.RandomSta
         rows, weights = np.sort(random_rows(points, size, random_state)), None
     frame = Frame(points.frame.metric, None, points.frame.spread)
     return prepare(points.take(rows), weights, frame.metric, frame)
-
-
-def _distinct_numbers(n: int, size: int, random_state: np.random.RandomState) -> np.ndarray:
-    """Distinct numbers below n, without a list of all."""
-    rows: dict[int, None] = {}
-    while len(rows) < size:
-        rows[int(random_state.randint(n, dtype=np.int64))] = None
-    return np.fromiter(rows, np.int64)
 
 
 def draw_weighted(
@@ -179,12 +167,7 @@ def rows_at_shares(space: Space, mass: Any, shares: np.ndarray) -> tuple[np.ndar
 
 def row_distances(points: Points, rows: np.ndarray) -> Any:
     """Squared distances (m, n) from some rows to all points."""
-    return center_distances(points, points.take(rows))
-
-
-def center_distances(points: Points, centers: np.ndarray) -> Any:
-    """Squared distances (m, n) from a few centres to all points."""
-    return points.space.center_squares(centers, points.norms)
+    return points.space.center_squares(points.take(rows), points.norms)
 
 
 def _best_trial(points: Points, closest: Any, candidates: np.ndarray) -> tuple[Any, int]:
@@ -224,7 +207,7 @@ def parallel_start(
 
 
 class Drawn(NamedTuple):
-    """Rows with the smallest keys: a draw without replacement, in proportion to mass."""
+    """Rows with the smallest keys of `draw_keys`."""
 
     keys: np.ndarray
     numbers: np.ndarray
@@ -251,11 +234,19 @@ def row_uniforms(key: int, start: int, n: int) -> np.ndarray:
     return np.random.Generator(bits).random(n + skipped)[skipped:]
 
 
-def _smallest(mass: np.ndarray, key: int, wanted: int, start: int) -> tuple[Any, Any]:
-    """−ln(u)/mass, smallest first (Efraimidis and Spirakis, 2006), and where they are."""
-    u = row_uniforms(key, start, len(mass))
+def draw_keys(uniform: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """−ln(u)/mass of the rows that have some, and which these are.
+
+    The rows with the smallest keys are a draw without replacement, in proportion to mass
+    (Efraimidis and Spirakis, 2006, Weighted random sampling with a reservoir).
+    """
     heavy = np.flatnonzero(mass > 0)
-    keys = -np.log1p(-u[heavy]) / mass[heavy]
+    return -np.log1p(-uniform[heavy]) / mass[heavy], heavy
+
+
+def _smallest(mass: np.ndarray, key: int, wanted: int, start: int) -> tuple[Any, Any]:
+    """The smallest keys in order, and which rows have them."""
+    keys, heavy = draw_keys(row_uniforms(key, start, len(mass)), mass)
     order = np.argsort(keys, kind="stable")[:wanted]
     return keys[order], heavy[order]
 
