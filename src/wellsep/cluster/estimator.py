@@ -48,7 +48,7 @@ from wellsep.compute.kmeans.prepared_points import (
     prepare,
     uneven,
 )
-from wellsep.compute.kmeans.starts import check_init, is_given
+from wellsep.compute.kmeans.starts import check_init
 
 
 def open_points(
@@ -161,11 +161,11 @@ class CentroidClusterer(
 
     def _starts(self) -> Starts:
         params = self.get_params(deep=False)
-        init, n_init = check_init(params["init"]), params["n_init"]
+        (init, given), n_init = check_init(params["init"]), params["n_init"]
         if isinstance(n_init, str):
             check_choice("n_init", n_init, ("auto",))
-            n_init = 1 if is_given(init) or init == "k-means++" else 10
-        elif check_count("n_init", n_init) > 1 and is_given(init):
+            n_init = 1 if given or init == "k-means++" else 10
+        elif check_count("n_init", n_init) > 1 and given:
             warnings.warn(
                 f"n_init = {n_init} is not used: init gives the centres, and one start is made "
                 "from them. Leave n_init at 1.",

@@ -27,16 +27,14 @@ ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
 LISTED = 1 << 24  # rows in chunks up to which a permutation of all is drawn, as in memory
 
 
-def check_init(init: Any) -> Any:
-    """A known name, a function or an array; the array's shape is judged when X is known."""
-    if callable(init) or not isinstance(init, str):
-        return init
-    return check_choice("init", init, STARTS)
+def check_init(init: Any) -> tuple[Any, bool]:
+    """A known name, a function or an array, and whether it is an array of centres.
 
-
-def is_given(init: Any) -> bool:
-    """Whether ``init`` is an array of centres."""
-    return not isinstance(init, str) and not callable(init)
+    The array's shape is judged when X is known.
+    """
+    if isinstance(init, str):
+        return check_choice("init", init, STARTS), False
+    return init, not callable(init)
 
 
 def start_centers(
