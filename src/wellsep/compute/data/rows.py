@@ -19,7 +19,6 @@ from wellsep.compute.kmeans.nearest_centres import (
     dense_products,
     host_code_sums,
     host_nearest,
-    host_nearest_two,
     row_blocks,
     sparse_products,
 )
@@ -299,7 +298,8 @@ class Space:
         >>> Space(np.array([[0.0], [5.0]]), 1).nearest(np.array([[1.0], [7.0]]))
         Nearest(first=array([0, 1], dtype=int32), near=array([1., 4.]))
         """
-        return host_nearest(self, centers, self.norms() if norms is None else norms)
+        codes, squares = host_nearest(self, centers, self.norms() if norms is None else norms, 1)
+        return Nearest(codes[0], squares[0])
 
     def nearest_two(self, centers: np.ndarray, norms: Any = None) -> NearestTwo:
         """The nearest and the second nearest of at least two centres, in one pass.
@@ -309,7 +309,8 @@ class Space:
         NearestTwo(first=array([0, 1], dtype=int32), second=array([1, 2], dtype=int32), \
 near=array([1., 1.]), far=array([49.,  9.]))
         """
-        return host_nearest_two(self, centers, self.norms() if norms is None else norms)
+        codes, squares = host_nearest(self, centers, self.norms() if norms is None else norms, 2)
+        return NearestTwo(*codes, *squares)
 
     def center_squares(self, centers: np.ndarray, norms: Any) -> Any:
         """(k, n) squared distances from a few centres to all rows."""

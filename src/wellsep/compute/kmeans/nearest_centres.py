@@ -44,36 +44,29 @@ class NearestTwo(NamedTuple):
     far: Any  # (n,)
 
 
-def host_nearest(space: Any, centers: np.ndarray, norms: np.ndarray) -> Nearest:
-    """Nearest centre of each row: argmin_k ‖x − μ_k‖² = argmax_k xᵀμ_k − ½‖μ_k‖²."""
-    first = np.empty(space.n, dtype=np.int32)
-    best = np.empty(space.n)
+def host_nearest(
+    space: Any, centers: np.ndarray, norms: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(count, n) codes and squared distances of the nearest centres of each row, nearest first.
+
+    argmin_k ‖x − μ_k‖² = argmax_k xᵀμ_k − ½‖μ_k‖²; needs at least ``count`` centres.
+    """
+    codes = np.empty((count, space.n), dtype=np.int32)
+    best = np.empty((count, space.n))
 
     def scan(blocks: Iterable[slice]) -> None:
-        bias = half_squares(space.X, centers)
+        bias = (-0.5 * np.einsum("ij,ij->i", centers, centers)).astype(space.X.dtype)
         for rows, products in space.centre_products(space.X, centers, blocks, bias):
-            first[rows], best[rows] = products.largest()
+            for place in range(count):
+                codes[place, rows], best[place, rows] = products.largest()
+                if place + 1 < count:
+                    products.strike(codes[place, rows])
 
     _share_out(space.X, centers, scan)
-    return Nearest(first, _squared_on_host(norms, best))
-
-
-def host_nearest_two(space: Any, centers: np.ndarray, norms: np.ndarray) -> NearestTwo:
-    """Nearest and second nearest centre of each row in one pass; needs at least two centres."""
-    n = space.n
-    first, second = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    best, runner = np.empty(n), np.empty(n)
-
-    def scan(blocks: Iterable[slice]) -> None:
-        bias = half_squares(space.X, centers)
-        for rows, products in space.centre_products(space.X, centers, blocks, bias):
-            first[rows], best[rows] = products.largest()
-            products.strike(first[rows])
-            second[rows], runner[rows] = products.largest()
-
-    _share_out(space.X, centers, scan)
-    near, far = _squared_on_host(norms, best), _squared_on_host(norms, runner)
-    return NearestTwo(first, second, near, far)
+    # ‖x − μ‖² = ‖x‖² − 2(xᵀμ − ½‖μ‖²); rounding may leave a negative zero.
+    best *= -2.0
+    best += norms
+    return codes, np.maximum(best, 0.0, out=best)
 
 
 def row_blocks(n: int, width: int, budget: int) -> Iterator[slice]:
@@ -198,11 +191,6 @@ def label_blocks(
         first[rows] = products.places()
 
 
-def half_squares(X: Any, centers: np.ndarray) -> np.ndarray:
-    """(k,) −½‖μ‖² in the float type of X: what turns products into an order of distances."""
-    return (-0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)
-
-
 def dense_products(
     X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray
 ) -> Iterator[tuple[slice, Any]]:
@@ -251,13 +239,6 @@ def sparse_products(
         yield rows, _Tall(X[rows] @ few.T + bias)
 
 
-def _squared_on_host(norms: np.ndarray, products: np.ndarray) -> np.ndarray:
-    # ‖x − μ‖² = ‖x‖² − 2(xᵀμ − ½‖μ‖²); rounding may leave a negative zero.
-    products *= -2.0
-    products += norms
-    return np.maximum(products, 0.0, out=products)
-
-
 def positive(squares: Any, xp: Any) -> Any:
     """Squares that rounding left below zero as zeros."""
     return xp.where(squares > 0.0, squares, xp.zeros_like(squares))
@@ -271,17 +252,18 @@ def _tensor_products(space: Any, centers: np.ndarray) -> Iterator[Any]:
 
 
 def tensor_nearest(space: Any, centers: np.ndarray, norms: Any) -> Nearest:
-    """``host_nearest`` in the words of the array standard."""
+    """The nearest centre of each row, in the words of the array standard."""
     xp = space.xp
-    first, best = [], []
-    for products in _tensor_products(space, centers):
-        first.append(xp.argmax(products, axis=1))
-        best.append(xp.max(products, axis=1))
-    return Nearest(xp.concat(first), positive(norms - 2.0 * xp.concat(best), xp))
+    parts = [
+        (xp.argmax(products, axis=1), xp.max(products, axis=1))
+        for products in _tensor_products(space, centers)
+    ]
+    first, best = (xp.concat(part) for part in zip(*parts, strict=True))
+    return Nearest(first, positive(norms - 2.0 * best, xp))
 
 
 def tensor_nearest_two(space: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
-    """``host_nearest_two`` in the words of the array standard."""
+    """The nearest and the second nearest in the same words."""
     xp = space.xp
     codes = xp.arange(len(centers), device=space.device)[None, :]
     parts: list[tuple[Any, ...]] = []

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wellsep.compute.kmeans import nearest_centres
 from wellsep.compute.kmeans.lloyd import means
-from wellsep.compute.kmeans.nearest_centres import half_squares, row_blocks
+from wellsep.compute.kmeans.nearest_centres import host_nearest
 from wellsep.compute.kmeans.prepared_points import Points
 
 LOCAL = 0.02  # a centre moves if it gains more than this share of the mean gain
@@ -219,28 +218,19 @@ class CentreState:
             return
         space = self.points.space
         part = space if len(rows) == space.n else space.with_rows(space.take(rows))
-        k = self.k
-        best = np.zeros((3, len(rows)))
-        which = np.zeros((2, len(rows)), np.int32)
-        cut = list(row_blocks(len(rows), k, nearest_centres.HOST_BLOCK))
-        bias = half_squares(part.X, self.centers)
-        for block, products in part.centre_products(part.X, self.centers, cut, bias):
-            for place in range(min(k, 3)):
-                index, best[place, block] = products.largest()
-                if place < 2:
-                    which[place, block] = index
-                    products.strike(index)
-        first, second = which
+        k, norms = self.k, self.norms[rows]
+        codes, squares = host_nearest(part, self.centers, norms, min(k, 3))
+        first = codes[0]
         near = self._squares(rows, first)
         self.work += float(len(rows) * k)
         if k > 1:
+            second = codes[1]
             far = self._squares(rows, second)
             _swap(far < near, first, second, near, far)
             self.second[rows], self.far[rows] = second, far
         if k > 2:
-            norms = self.norms[rows]
             length = np.einsum("ij,ij->i", self.centers, self.centers).max()
-            square = norms - 2.0 * best[2] - self.slack * (norms + length)
+            square = squares[2] - self.slack * (norms + length)
             self.third[rows] = np.sqrt(np.maximum(square, 0.0))
         self.first[rows], self.near[rows] = first, near
 
