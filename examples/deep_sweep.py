@@ -47,7 +47,7 @@ print(f"{len(X)} images. The truth: {len(np.unique(truth))} digits.")
 # The study
 # ---------
 # `attach_run` saves embedding and labels of a trial, so that `judge` can read the study.
-# ``wellsep.deep.sweep(..., sampler="optuna")`` does all of this in one call.
+# ``wellsep.deep.sweep(..., n_trials=20)`` does all of this in one call.
 folder = tempfile.TemporaryDirectory()
 METHODS = {"DEC": DEC, "deep k-means": DeepKMeans}
 

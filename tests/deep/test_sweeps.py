@@ -74,13 +74,11 @@ def test_failures_are_recorded_with_their_error_and_the_rest_goes_on(tmp_path):
     assert len(load_runs(tmp_path)) == 2
 
 
-def test_finished_and_failed_trials_are_not_repeated(tmp_path):
+def test_finished_trials_are_not_repeated_and_failed_ones_are(tmp_path):
     grid = {"kmeans_weight": [0.1, -1.0]}
     sweep(MODEL, X, grid, out=tmp_path)
     wider = {"kmeans_weight": [0.1, -1.0, 1.0]}
     assert statuses(sweep(MODEL, X, wider, out=tmp_path)) == ["kept", "failed", "done"]
-    assert len(journal(tmp_path)) == 3
-    sweep(MODEL, X, grid, out=tmp_path, retry_failed=True)
     assert len(journal(tmp_path)) == 4
 
 
@@ -221,8 +219,8 @@ def test_trials_keep_their_checkpoints_apart(tmp_path):
 def test_a_study_draws_settings_and_goes_on_where_it_ended(tmp_path):
     pytest.importorskip("optuna", reason="studies need the extra optuna")
     space = {"kmeans_weight": (0.01, 10.0, "log"), "n_latent": (2, 5), "init": ["random"]}
-    first = sweep(MODEL, X, space, out=tmp_path, sampler="optuna", n_trials=2)
-    both = sweep(MODEL, X, space, out=tmp_path, sampler="optuna", n_trials=4)
+    first = sweep(MODEL, X, space, out=tmp_path, n_trials=2)
+    both = sweep(MODEL, X, space, out=tmp_path, n_trials=4)
     assert statuses(both) == ["done"] * 4
     assert both.trials[:2] == first.trials
     assert len(load_runs(tmp_path)) == 4
@@ -232,12 +230,10 @@ def test_a_study_draws_settings_and_goes_on_where_it_ended(tmp_path):
 def test_a_study_tells_failures_and_values_of_the_objective(tmp_path):
     optuna = pytest.importorskip("optuna", reason="studies need the extra optuna")
     url = f"sqlite:///{tmp_path / 'elsewhere.db'}"
-    result = sweep(
-        MODEL, X, {"kmeans_weight": [-1.0]}, out=tmp_path, sampler="optuna", n_trials=1, storage=url
-    )
+    result = sweep(MODEL, X, {"kmeans_weight": [-1.0]}, out=tmp_path, n_trials=1, storage=url)
     assert statuses(result) == ["failed"]
     result = sweep(
-        MODEL, X, {"kmeans_weight": [1.0]}, out=tmp_path / "other", sampler="optuna", n_trials=1,
+        MODEL, X, {"kmeans_weight": [1.0]}, out=tmp_path / "other", n_trials=1,
         objective=lambda model, data: float(len(data)),
     )  # fmt: skip
     assert result.trials[0].value == 60.0
@@ -249,15 +245,13 @@ def test_settings_of_a_dead_process_are_tried_again(tmp_path):
     optuna = pytest.importorskip("optuna", reason="studies need the extra optuna")
     import socket
 
-    sweep(MODEL, X, {"kmeans_weight": (0.0, 1.0)}, out=tmp_path, sampler="optuna", n_trials=1)
+    sweep(MODEL, X, {"kmeans_weight": (0.0, 1.0)}, out=tmp_path, n_trials=1)
     url = f"sqlite:///{tmp_path / 'study.db'}"
     study = optuna.load_study(study_name=None, storage=url)
     abandoned = study.ask()
     abandoned.suggest_float("kmeans_weight", 0.0, 1.0)
     abandoned.set_user_attr("worker", [socket.gethostname(), 2**22 + 1])  # beyond any process
-    result = sweep(
-        MODEL, X, {"kmeans_weight": (0.0, 1.0)}, out=tmp_path, sampler="optuna", n_trials=2
-    )
+    result = sweep(MODEL, X, {"kmeans_weight": (0.0, 1.0)}, out=tmp_path, n_trials=2)
     assert statuses(result) == ["done", "done"]
     assert result.trials[1].params == abandoned.params
 
@@ -286,7 +280,7 @@ def test_trials_of_a_killed_process_fail_with_the_cause_and_are_made_later(tmp_p
     assert statuses(result)[1] == "failed"
     assert "TerminatedWorkerError" in result.trials[1].error
     assert {entry["name"] for entry in journal(tmp_path)} == {t.name for t in result.trials}
-    again = sweep(MODEL, X, grid, out=tmp_path, n_jobs=2, retry_failed=True)
+    again = sweep(MODEL, X, grid, out=tmp_path, n_jobs=2)
     assert {trial.status for trial in again.trials} <= {"done", "kept"}
     assert not list(tmp_path.glob(".*"))
 

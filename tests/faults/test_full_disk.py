@@ -130,7 +130,7 @@ def test_a_sweep_on_a_full_disk_keeps_what_fits_and_makes_the_rest_later(small_d
     assert all(FULL in str(trial.error) for trial in result.failed)
     assert len(load_runs(small_disk / "s")) == 8 - len(result.failed)
     (small_disk / "filling").unlink()
-    again = sweep(model, X, {"kmeans_weight": weights}, out=small_disk / "s", retry_failed=True)
+    again = sweep(model, X, {"kmeans_weight": weights}, out=small_disk / "s")
     assert {trial.status for trial in again.trials} == {"kept", "done"}
     assert left_over(small_disk) == []
 

@@ -82,9 +82,6 @@ def train(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Number of trainings to run at the same time.")
     ] = 1,
-    retry_failed: Annotated[
-        bool, typer.Option(help="Train settings again that failed before, unchanged.")
-    ] = False,
     seed: options.Seed = 0,
     ids: options.Ids = None,
     no_header: options.NoHeader = False,
@@ -93,7 +90,7 @@ def train(
 ) -> None:
     """Train a deep clusterer with one setting or many, and write each result as a run.
 
-    A repeated call skips finished settings. Several methods may share a folder: runs are called
+    A repeated call trains what is not finished. Several methods may share a folder: runs are called
     after method, number of clusters and settings. Rank the runs with wellsep rank.
 
     \b
@@ -127,13 +124,11 @@ def train(
             X,
             settings,
             out=out,
-            sampler="grid" if trials is None else "optuna",
             n_trials=trials,
             storage=storage,
             n_jobs=jobs,
             ids=names,
             fixed=for_all,
-            retry_failed=retry_failed,
             on_trial=seen.ended,
             on_start=seen.show,
         )

@@ -37,7 +37,7 @@ from wellsep._checks.values import (
 )
 from wellsep._files.arrays import digest
 from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
-from wellsep.deep.checkpoints import Checkpoint, load_into, plain, save_to
+from wellsep.deep.checkpoints import Checkpoint, load, plain, save_to
 from wellsep.deep.data import (
     Data,
     Scaling,
@@ -502,7 +502,13 @@ class DeepClusterer(_Estimator, ABC):
         -------
         The fitted estimator.
         """
-        return load_into(cls, check_path("folder", folder), device=device)
+        estimator = load(folder, device=device)
+        if not isinstance(estimator, cls):
+            raise ValueError(
+                f"folder must hold a {cls.__name__}, got a {type(estimator).__name__}; "
+                "wellsep.deep.load reads any of them."
+            )
+        return estimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,12 +11,11 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from wellsep import __version__
 from wellsep._checks.values import check_path
-from wellsep._files.arrays import read_json, to_json
+from wellsep._files.arrays import to_json
 from wellsep._files.records import load_parts, save_parts
 from wellsep._files.replace import replace_file
 from wellsep.deep.data import Scaling, choose_device
@@ -166,45 +165,6 @@ def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
     return folder
 
 
-def load_into(cls: type[BaseEstimator], folder: Path, *, device: str) -> Any:
-    """Read a fitted estimator; see `DeepClusterer.load`."""
-    record, parts = load_parts(folder, _RECORD, _KIND, _SAVED_FORMAT, read_tensors)
-    if record["method"] != cls.__name__:
-        raise ValueError(
-            f"folder must hold a {cls.__name__}, got a {record['method']}; "
-            "wellsep.deep.load reads any of them."
-        )
-    chosen = choose_device(device)
-    # JSON has no tuples; parameters such as hidden are tuples.
-    params = {k: tuple(v) if isinstance(v, list) else v for k, v in record["params"].items()}
-    estimator: Any = cls(**params)
-    plan = estimator.plan_ = NetworkPlan(**record["plan"])
-    estimator.object_shape_ = tuple(record["object_shape"])
-    estimator.settings_ = record["settings"]
-    scaling = record["scaling"]
-    estimator.scaling_ = Scaling(np.array(scaling["shift"]), scaling["factor"])
-    for name, value in record["fitted"].items():
-        setattr(estimator, name, value)
-    estimator.device_ = str(chosen)
-    if "feature_names_in" in record:
-        estimator.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
-    tensors, _ = parts[_TENSORS]
-    network = build_network(
-        plan.kind,
-        estimator.object_shape_,
-        plan.options,
-        init=plan.init,
-        generator=torch.Generator(),
-    )
-    state = {k.removeprefix("network/"): v for k, v in tensors.items() if k[:8] == "network/"}
-    network.load_state_dict(state)
-    estimator.network_ = network.to(chosen).eval()
-    for name, tensor in tensors.items():
-        if name.startswith("array/"):
-            setattr(estimator, name.removeprefix("array/"), tensor.numpy())
-    return estimator
-
-
 def load(folder: Any, *, device: str = "auto") -> Any:
     """Read any deep clusterer that `save` wrote.
 
@@ -231,13 +191,44 @@ def load(folder: Any, *, device: str = "auto") -> Any:
     >>> type(again).__name__, bool((again.predict(X) == model.labels_).all())
     ('DeepKMeans', True)
     """
-    record = check_path("folder", folder) / _RECORD
-    if not record.exists():
-        raise FileNotFoundError(f"folder must hold a saved estimator, got {str(folder)!r}.")
     from wellsep.deep import METHODS
 
-    found = read_json(record.read_bytes(), str(record))
-    method = found.get("method") if isinstance(found, dict) else None
-    if method not in METHODS:
-        raise ValueError(f"{record} must name a method, got {method!r}; save the estimator again.")
-    return METHODS[method].load(folder, device=device)
+    folder = check_path("folder", folder)
+    if not (folder / _RECORD).exists():
+        raise FileNotFoundError(f"folder must hold a saved estimator, got {str(folder)!r}.")
+    record, parts = load_parts(folder, _RECORD, _KIND, _SAVED_FORMAT, read_tensors)
+    method: Any = METHODS.get(str(record.get("method")))
+    if method is None:
+        got = record.get("method")
+        raise ValueError(
+            f"{folder / _RECORD} must name a method, got {got!r}; save the estimator again."
+        )
+    chosen = choose_device(device)
+    # JSON has no tuples; parameters such as hidden are tuples.
+    params = {k: tuple(v) if isinstance(v, list) else v for k, v in record["params"].items()}
+    estimator: Any = method(**params)
+    plan = estimator.plan_ = NetworkPlan(**record["plan"])
+    estimator.object_shape_ = tuple(record["object_shape"])
+    estimator.settings_ = record["settings"]
+    scaling = record["scaling"]
+    estimator.scaling_ = Scaling(np.array(scaling["shift"]), scaling["factor"])
+    for name, value in record["fitted"].items():
+        setattr(estimator, name, value)
+    estimator.device_ = str(chosen)
+    if "feature_names_in" in record:
+        estimator.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+    tensors, _ = parts[_TENSORS]
+    network = build_network(
+        plan.kind,
+        estimator.object_shape_,
+        plan.options,
+        init=plan.init,
+        generator=torch.Generator(),
+    )
+    state = {k.removeprefix("network/"): v for k, v in tensors.items() if k[:8] == "network/"}
+    network.load_state_dict(state)
+    estimator.network_ = network.to(chosen).eval()
+    for name, tensor in tensors.items():
+        if name.startswith("array/"):
+            setattr(estimator, name.removeprefix("array/"), tensor.numpy())
+    return estimator

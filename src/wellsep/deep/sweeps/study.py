@@ -70,7 +70,7 @@ def _optuna() -> Any:
         import optuna
     except ImportError:
         raise ImportError(
-            "sampler='optuna' needs the package optuna, which is not installed. "
+            "n_trials needs the package optuna, which is not installed. "
             "Install it with: pip install optuna."
         ) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)

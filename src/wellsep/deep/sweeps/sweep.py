@@ -9,17 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from wellsep._checks.arrays import (
-    check_choice,
     check_count,
     check_finite_objects,
     to_numpy,
     to_table,
 )
-from wellsep._checks.values import check_flag, check_function, check_mapping, check_path, check_text
+from wellsep._checks.values import check_function, check_mapping, check_path, check_text
 from wellsep._text.sentences import meant, need_pandas, shown
 from wellsep.deep.sweeps.trial import Trial, TrialJob, drop_dead_claims, run_trials
-
-SAMPLERS = ("grid", "optuna")
 
 
 @dataclass(frozen=True)
@@ -51,14 +48,12 @@ def sweep(
     grid: Mapping[str, Sequence[Any]],
     *,
     out: Any,
-    sampler: str = "grid",
     n_trials: int | None = None,
     objective: Callable[[Any, Any], float] | None = None,
     storage: str | None = None,
     n_jobs: int = 1,
     ids: Any = None,
     fixed: Mapping[str, Any] | None = None,
-    retry_failed: bool = False,
     on_trial: Callable[[Trial], None] | None = None,
     on_start: Callable[[str], None] | None = None,
 ) -> Sweep:
@@ -67,9 +62,9 @@ def sweep(
     A trial is saved by `wellsep.save_run` when it ends, under a name that lists method, number of
     clusters and settings, so that several methods may share a folder. One that raises is recorded
     with its error in ``sweep.jsonl`` next to the runs. A repeated call with the same folder skips
-    finished trials. It skips failed ones too if nothing was changed, not even the device. A second
-    call at the same time takes those that nobody trains. A damaged run is set aside and trained
-    again. `wellsep rank` then ranks them.
+    finished trials and trains the others, also those that failed. A second call at the same time
+    takes those that nobody trains. A damaged run is set aside and trained again. `wellsep rank`
+    then ranks them.
 
     Parameters
     ----------
@@ -82,10 +77,9 @@ def sweep(
         ``(low, high)`` or ``(low, high, "log")``, is a range; a list is a choice.
     out : path
         Folder of runs.
-    sampler : {"grid", "optuna"}
-        All combinations, or an Optuna study.
     n_trials : int, optional
-        Number of finished trials after which a study ends; required for Optuna.
+        Number of ended trials of an Optuna study, which draws the settings. Without it all
+        combinations are trained.
     objective : callable, optional
         Value a study maximises, given the fitted estimator and X. Without it settings are drawn
         at random, which suits a later ranking best.
@@ -100,8 +94,6 @@ def sweep(
         Names of the objects, kept with each run.
     fixed : dict, optional
         Settings of all trials that are part of their names. Those of `estimator` are not.
-    retry_failed : bool
-        Whether trials recorded as failed are tried again under the same settings.
     on_trial : callable, optional
         Told about each trial when it ends, and first about those that had ended before.
     on_start : callable, optional
@@ -124,7 +116,6 @@ def sweep(
     >>> [(trial.name, trial.status) for trial in result.trials]
     [('DeepKMeans,K=2,kmeans_weight=0.1', 'done'), ('DeepKMeans,K=2,kmeans_weight=1', 'done')]
     """
-    check_choice("sampler", sampler, SAMPLERS)
     check_count("n_jobs", n_jobs)
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise TypeError(f"estimator must be a deep clusterer, got {shown(estimator)}.")
@@ -133,16 +124,15 @@ def sweep(
     fixed = {} if fixed is None else fixed
     check_mapping("fixed", fixed)
     _check_grid(estimator, {name: [value] for name, value in fixed.items()}, "fixed")
-    if sampler == "grid":
+    if n_trials is None:
         _refuse_ranges(grid)
-    check_flag("retry_failed", retry_failed)
+    else:
+        check_count("n_trials", n_trials)
     check_function("objective", objective)
     check_function("on_trial", on_trial)
     check_function("on_start", on_start)
     if storage is not None:
         check_text("storage", storage)
-    if n_trials is not None:
-        check_count("n_trials", n_trials)
     array = to_table(X)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"X must be numeric, got an array of type {array.dtype}.")
@@ -157,18 +147,23 @@ def sweep(
     folder.mkdir(parents=True, exist_ok=True)
     drop_dead_claims(folder)
     job = TrialJob(estimator, array, folder, called, objective, fixed)
-    if sampler == "optuna":
+    if n_trials is not None:
         from wellsep.deep.sweeps.study import run_study
 
-        count = check_count("n_trials", n_trials)
         trials = run_study(
-            job, grid, count, storage=storage, n_jobs=n_jobs, on_trial=on_trial, on_start=on_start
+            job,
+            grid,
+            n_trials,
+            storage=storage,
+            n_jobs=n_jobs,
+            on_trial=on_trial,
+            on_start=on_start,
         )
         return Sweep(folder, tuple(trials))
     settings = [
         dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
     ]
-    trials = _run_grid(job, settings, n_jobs, retry_failed, on_trial, on_start)
+    trials = _run_grid(job, settings, n_jobs, on_trial, on_start)
     return Sweep(folder, tuple(trials))
 
 
@@ -176,8 +171,8 @@ def _refuse_ranges(grid: Mapping[str, Sequence[Any]]) -> None:
     for name, values in grid.items():
         if isinstance(values, tuple) and values[2:] == ("log",):
             raise ValueError(
-                f"grid must list the values of {name}, got the range {values!r}; ranges are for "
-                "sampler='optuna' with n_trials."
+                f"grid must list the values of {name}, got the range {values!r}; ranges need "
+                "n_trials."
             )
 
 
@@ -197,22 +192,15 @@ def _run_grid(
     job: TrialJob,
     settings: Sequence[Mapping[str, Any]],
     n_jobs: int,
-    retry_failed: bool,
     on_trial: Callable[[Trial], None] | None,
     on_start: Callable[[str], None] | None,
 ) -> list[Trial]:
-    recorded = job.recorded()
     trials: dict[str, Trial] = {}
     todo: dict[str, Mapping[str, Any]] = {}
     for params in settings:
         name = job.name_of(params)
-        last = recorded.get(name, {})
-        seconds = last.get("seconds", 0.0)
-        failed = last.get("status") == "failed" and last.get("settings") == job.settings_of(params)
         if job.is_done(params):
-            trials[name] = Trial(name, dict(params), "kept", seconds)
-        elif failed and not retry_failed:
-            trials[name] = Trial(name, dict(params), "failed", seconds, last.get("error"))
+            trials[name] = Trial(name, dict(params), "kept")
         else:
             todo[name] = params
     if on_trial is not None:

@@ -185,8 +185,7 @@ class TrialJob:
         """One line in the journal, in one write, so that processes do not mix theirs."""
         params = to_json(trial.params, nan="text", other=str)
         entry = to_json(vars(trial), nan="null", other=str)
-        entry |= {"params": params, "settings": self.settings_of(trial.params)}
-        line = f"{json.dumps(entry)}\n".encode()
+        line = f"{json.dumps(entry | {'params': params})}\n".encode()
         journal = self.folder / JOURNAL
         try:
             with open(journal, "ab+", buffering=0) as stream:
@@ -203,19 +202,6 @@ class TrialJob:
                 f"Writing {journal} failed: {error.strerror}. Finished runs are kept. "
                 "Free space, then repeat the call.",
             ) from error
-
-    def recorded(self) -> dict[str, dict[str, Any]]:
-        """The last record of each trial."""
-        journal = self.folder / JOURNAL
-        if not journal.exists():
-            return {}
-        found = {}
-        for line in journal.read_bytes().splitlines():
-            with contextlib.suppress(ValueError, RecursionError):  # cut short by a full disk
-                entry = json.loads(line)
-                if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-                    found[entry["name"]] = entry
-        return found
 
 
 def run_trials(
