@@ -54,9 +54,9 @@ def test_keys_and_patterns_choose_spaces_and_partitions(source):
     runs = runs_from_anndata(source, spaces=["X_pca", "X_scvi"], labels=["leiden_*", "kmeans"])
     assert list(runs.spaces) == ["X_pca", "X_scvi"]
     assert list(runs.partitions) == ["leiden_0.5", "leiden_1.0", "kmeans"]
-    np.testing.assert_array_equal(runs.open_space("X_pca"), PCA)
-    assert runs.open_space("X_pca").dtype == np.float32
-    np.testing.assert_array_equal(runs.open_space("X_scvi"), SCVI)
+    np.testing.assert_array_equal(runs.spaces["X_pca"], PCA)
+    assert runs.spaces["X_pca"].dtype == np.float32
+    np.testing.assert_array_equal(runs.spaces["X_scvi"], SCVI)
     assert runs.partitions["leiden_0.5"].tolist() == list("001122")
     assert runs.partitions["kmeans"].tolist() == [0, 0, 1, 1, 2, -1]
     assert runs.ids.tolist() == CELLS
@@ -74,8 +74,8 @@ def test_all_embeddings_are_spaces_by_default_and_the_matrix_only_by_name(source
     assert set(runs_from_anndata(source, "X_*", "kmeans").spaces) == {"X_pca", "X_scvi"}
     with_matrix = runs_from_anndata(source, "X,frame", "kmeans")
     assert set(with_matrix.spaces) == {"X", "frame"}
-    np.testing.assert_array_equal(with_matrix.open_space("X"), np.ones((6, 2)))
-    np.testing.assert_array_equal(with_matrix.open_space("frame"), SCVI)
+    np.testing.assert_array_equal(with_matrix.spaces["X"], np.ones((6, 2)))
+    np.testing.assert_array_equal(with_matrix.spaces["frame"], SCVI)
 
 
 def test_the_space_of_a_labeling_may_be_told(source):
@@ -89,7 +89,7 @@ def test_a_file_is_mapped_and_its_matrix_left_alone(tmp_path, monkeypatch):
     cells().write_h5ad(tmp_path / "cells.h5ad")
     monkeypatch.setattr(anndata, "read_h5ad", None)
     runs = runs_from_anndata(tmp_path / "cells.h5ad", "X_pca", "kmeans")
-    assert isinstance(runs.open_space("X_pca"), np.memmap)
+    assert isinstance(runs.spaces["X_pca"], np.memmap)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_nan_in_an_embedding_names_its_key(tmp_path):
     with pytest.raises(
         ValueError, match="embedding of run 'X_scvi' must be finite, got nan at row 3"
     ):
-        runs.open_space("X_scvi")
+        runs.spaces["X_scvi"]
 
 
 def test_what_is_no_anndata_is_refused(tmp_path):
@@ -156,7 +156,7 @@ def test_files_of_old_anndata_are_read_whole(tmp_path):
         file["var"] = np.array([(b"g0",)], dtype=[("index", "S2")])
         file["obsm"] = np.array([((1.0, 2.0),), ((3.0, 4.0),)], dtype=[("X_pca", "f8", (2,))])
     runs = runs_from_anndata(tmp_path / "old.h5ad", labels="k")
-    assert runs.open_space("X_pca").tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert runs.spaces["X_pca"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert runs.ids.tolist() == ["c0", "c1"]
 
 

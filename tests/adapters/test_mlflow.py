@@ -53,8 +53,8 @@ def test_logged_runs_come_back_with_params_and_metrics(uri):
     runs = runs_from_mlflow(uri, "digits")
     assert runs.names == ("first", "second")
     assert runs.made_in.tolist() == [0, -1]
-    np.testing.assert_array_equal(runs.open_space("first"), SPACE)
-    assert isinstance(runs.open_space("first"), np.memmap)
+    np.testing.assert_array_equal(runs.spaces["first"], SPACE)
+    assert isinstance(runs.spaces["first"], np.memmap)
     assert runs.partitions["second"].tolist() == ["a", "a", "b", "c"]
     assert runs.ids.tolist() == ids
     assert runs.params["first"] == {"k": 2, "lr": 1e-3, "kind": "relu", "sizes": [1, 2]}
@@ -86,7 +86,7 @@ def test_artifacts_logged_by_hand_are_read_from_where_they_are(database):
     runs = runs_from_mlflow(database, labels="out/clusters.npy", embedding="out/codes.npy")
     assert runs.params == {"mine": {"k": 3}}
     assert runs.metadata["mine"]["tags"] == {"owner": "me"}
-    np.testing.assert_array_equal(runs.open_space("mine"), SPACE)
+    np.testing.assert_array_equal(runs.spaces["mine"], SPACE)
 
 
 def test_runs_that_are_going_failed_or_without_arrays_are_passed_over(database):
@@ -191,7 +191,7 @@ def test_remote_artifacts_are_downloaded_once_into_the_cache(database, tmp_path,
     )
     for _ in range(2):
         runs = runs_from_mlflow(database, cache=tmp_path / "cache")
-        np.testing.assert_array_equal(runs.open_space("a"), SPACE)
+        np.testing.assert_array_equal(runs.spaces["a"], SPACE)
     assert sorted(fetched) == ["embedding.npy", "labels.npy", "run.json"]
 
 

@@ -40,7 +40,7 @@ def check(runs, study):
     for trial in study.trials:
         name = f"trial-{trial.number}"
         np.testing.assert_array_equal(runs.partitions[name], labels_of(trial.params["k"]))
-        np.testing.assert_array_equal(runs.open_space(name), SPACE + trial.number)
+        np.testing.assert_array_equal(runs.spaces[name], SPACE + trial.number)
         assert runs.params[name] == trial.params
         assert runs.metadata[name]["values"] == trial.values
         assert runs.metadata[name]["user_attrs"] == {"note": "ä"}
@@ -89,7 +89,7 @@ def test_uploaded_artifacts_are_mapped_in_their_folder(tmp_path):
     study = search(artifact_store=store)
     runs = runs_from_optuna(study, artifacts=tmp_path / "files")
     check(runs, study)
-    assert isinstance(runs.open_space("trial-1"), np.memmap)
+    assert isinstance(runs.spaces["trial-1"], np.memmap)
     with pytest.raises(
         ValueError, match="artifacts must be the folder .* of run 'trial-0', got None"
     ):

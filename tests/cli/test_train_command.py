@@ -45,9 +45,7 @@ def test_a_corrected_command_is_a_new_run(folder, capsys):
     assert "1 of 1 runs are in runs.\nNext: wellsep rank runs" in shown.out
 
 
-def test_what_failed_is_trained_again_by_the_next_call(
-    folder, capsys, monkeypatch
-):
+def test_what_failed_is_trained_again_by_the_next_call(folder, capsys, monkeypatch):
     from wellsep.deep import DeepKMeans, sweep
 
     model = DeepKMeans(3, pretrain_epochs=1, epochs=1, hidden=(8,), random_state=0)

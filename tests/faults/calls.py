@@ -175,7 +175,6 @@ def calls(folder: Path) -> dict[str, Call]:
             ws.Runs.from_parts, spaces={"a": X}, partitions={"p": LABELS}, pairs={"p": "a"}
         ),
         "Runs.from_iterator": call(ws.Runs.from_iterator, runs=[("a", X, LABELS)]),
-        "Runs.open_space": call(made.open_space, name="a"),
         "Runs.subset": call(made.subset, names=["a", "b"]),
         "Runs.save": call(made.save, path=folder / "again", overwrite=True),
         "load_runs": call(ws.load_runs, path=folder / "runs"),

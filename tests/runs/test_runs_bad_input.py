@@ -174,7 +174,7 @@ def test_a_damaged_member_is_refused_when_opened(tmp_path):
     with pytest.raises(
         ValueError, match="embedding of run 'bad' must be in a complete .npz archive"
     ):
-        runs.open_space("bad")
+        runs.spaces["bad"]
 
 
 def test_an_archive_without_runs_says_what_it_holds(tmp_path):
@@ -404,4 +404,4 @@ def test_a_file_that_shrinks_after_loading_is_noticed(folder):
     runs = load_runs(folder)
     np.save(folder / "bad" / "embedding.npy", SPACE[:2])
     with pytest.raises(OSError, match="embedding of run 'bad' could not be read: .* shorter"):
-        runs.open_space("bad")
+        runs.spaces["bad"]

@@ -39,8 +39,8 @@ def test_uncompressed_archives_are_mapped_and_compressed_ones_are_read(tmp_path)
     np.savez(tmp_path / "plain.npz", embedding=SPACE, labels=LABELS)
     np.savez_compressed(tmp_path / "small.npz", embedding=SPACE, labels=LABELS)
     runs = load_runs(tmp_path)
-    assert isinstance(runs.open_space("plain"), np.memmap)
-    assert not isinstance(runs.open_space("small"), np.memmap)
+    assert isinstance(runs.spaces["plain"], np.memmap)
+    assert not isinstance(runs.spaces["small"], np.memmap)
     check_run(runs["plain"])
     check_run(runs["small"])
 
@@ -123,7 +123,7 @@ def test_all_forms_may_lie_side_by_side_with_other_files(tmp_path):
     (tmp_path / ".cache").mkdir()
     runs = load_runs(tmp_path)
     assert runs.names == ("archive", "flat", "folder")
-    assert isinstance(runs.open_space("flat"), np.memmap)
+    assert isinstance(runs.spaces["flat"], np.memmap)
 
 
 def write_csv_pair(folder, name="a", **options):

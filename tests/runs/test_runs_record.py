@@ -164,13 +164,9 @@ def test_values_are_checked_when_a_space_is_opened_and_not_before(bad):
     space = SPACE.copy()
     space[2, 1] = bad
     runs = Runs.from_parts({"good": SPACE, "bad": space}, {"good": [0, 0, 1, 1]})
-    np.testing.assert_array_equal(runs.open_space("good"), SPACE)
+    np.testing.assert_array_equal(runs.spaces["good"], SPACE)
     sentence = "embedding of run 'bad' must be finite, got .* at row 2, column 1"
-    for look in (
-        lambda: runs.open_space("bad"),
-        lambda: runs.spaces["bad"],
-        lambda: runs[1].embedding,
-    ):
+    for look in (lambda: runs.spaces["bad"], lambda: runs[1].embedding):
         with pytest.raises(ValueError, match=sentence):
             look()
 

@@ -69,7 +69,7 @@ def test_text_labels_are_stored_without_pickle(tmp_path):
 def test_embeddings_are_mapped_and_shared_while_held(tmp_path):
     save_run(tmp_path, SPACE, LABELS, name="a")
     runs = load_runs(tmp_path)
-    first = runs.open_space("a")
+    first = runs.spaces["a"]
     assert isinstance(first, np.memmap)
     assert not first.flags.writeable
     assert runs.spaces["a"] is first
@@ -87,7 +87,7 @@ def test_a_space_that_nobody_holds_costs_no_file_handle(tmp_path):
     embedding = (save_run(tmp_path, SPACE, LABELS, name="a") / "embedding.npy").resolve()
     runs = load_runs(tmp_path)
     assert handles_of(embedding) == 0
-    space = runs.open_space("a")
+    space = runs.spaces["a"]
     assert handles_of(embedding) == 1
     del space
     gc.collect()
@@ -102,7 +102,7 @@ def test_maps_that_are_held_are_one_each_and_closed_afterwards(tmp_path, monkeyp
     with maps.maps_held():
         runs = load_runs(tmp_path)
         with maps.maps_held():
-            spaces = [runs.open_space(name) for name in names]
+            spaces = [runs.spaces[name] for name in names]
         assert [handles_of(path.resolve()) for path in paths] == [1, 1, 1]
         for space in spaces:
             np.testing.assert_array_equal(space, SPACE)
@@ -124,16 +124,16 @@ def test_loading_opens_no_embedding(tmp_path):
     (tmp_path / "a" / "embedding.npy").unlink()
     assert runs["a"].n_features == 3
     with pytest.raises(FileNotFoundError, match="embedding of run 'a' could not be read"):
-        runs.open_space("a")
+        runs.spaces["a"]
 
 
 def test_loaded_runs_survive_pickle(tmp_path):
     save_run(tmp_path, SPACE, LABELS, name="a")
     runs = load_runs(tmp_path)
-    opened = runs.open_space("a")
+    opened = runs.spaces["a"]
     copy = pickle.loads(pickle.dumps(runs))
-    assert isinstance(copy.open_space("a"), np.memmap)
-    np.testing.assert_array_equal(copy.open_space("a"), opened)
+    assert isinstance(copy.spaces["a"], np.memmap)
+    np.testing.assert_array_equal(copy.spaces["a"], opened)
 
 
 def test_a_space_and_a_partition_may_be_saved_apart(tmp_path):
@@ -153,7 +153,7 @@ def test_an_embedding_with_nan_is_kept_and_refused_when_opened(tmp_path):
     with pytest.raises(
         ValueError, match="embedding of run 'diverged' must be finite, got nan at row 4"
     ):
-        runs.open_space("diverged")
+        runs.spaces["diverged"]
 
 
 def test_runs_without_a_name_are_numbered(tmp_path):
@@ -186,7 +186,7 @@ def test_runs_are_opened_from_where_they_were_loaded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     runs = load_runs("runs")
     monkeypatch.chdir("/")
-    np.testing.assert_array_equal(runs.open_space("a"), SPACE)
+    np.testing.assert_array_equal(runs.spaces["a"], SPACE)
 
 
 def test_writers_that_replace_the_same_run_at_once_all_succeed(tmp_path):

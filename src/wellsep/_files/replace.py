@@ -15,16 +15,20 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+T = TypeVar("T")
 OLD = ".old"
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.([0-9a-f]{8})-(\d+)\.tmp")
 LEFT_BEHIND = 3600.0  # seconds without a change: then a writer on another machine is gone too
 _ATTEMPTS = 50  # at replacing a folder that other writers replace at the same time
+_READINGS = 100  # of what others may replace meanwhile
+_PAUSE = 0.01  # seconds between them
 _PATIENCE = 10.0  # seconds to wait for a lock, whose holder needs milliseconds
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -85,6 +89,28 @@ def _refuse_special(path: Path, target: Path) -> None:
         if not stat.S_ISREG(mode):
             kind = "a folder" if stat.S_ISDIR(mode) else "a device or pipe"
             raise ValueError(f"path must be a file, got {kind} at {path}; name another file.")
+
+
+def read_one_version(version: Callable[[], Any], read: Callable[[], T], what: str) -> T:
+    """What `read` gives, all of one version although others may replace it meanwhile.
+
+    `version` tells which one there is: if that is the same before and after, so is all in between.
+    """
+    for _ in range(_READINGS):
+        before = version()
+        try:
+            result = read()
+        except (ValueError, TypeError, KeyError, OSError):
+            if version() == before:
+                raise
+        else:
+            if version() == before:
+                return result
+        time.sleep(_PAUSE)
+    raise OSError(
+        errno.EBUSY,
+        f"{what} was replaced each time it was read. Wait for its writers, then load it again.",
+    )
 
 
 @contextlib.contextmanager

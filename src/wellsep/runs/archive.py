@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,12 @@ import numpy as np
 
 from wellsep._files.arrays import Stored, members, read_json, stored_member, write_npz
 from wellsep._files.maps import Version
-from wellsep._files.replace import replace_file
+from wellsep._files.replace import read_one_version, replace_file
 from wellsep._text.sentences import quoted
 from wellsep.distances.matrix import Distances
 from wellsep.runs.run import Run
 from wellsep.runs.space_files import as_stored_distances, file_of
 
-_ATTEMPTS = 50  # at reading a file that is being replaced
 _ARRAYS = ("labels", "embedding", "distances", "ids")
 _TEXTS = ("name", "params", "metadata", "space")
 
@@ -29,20 +29,7 @@ def read_archive(path: Path) -> list[Run]:
     One run: entries ``embedding``, ``labels``, ``ids``, ``name``, ``params``, ``metadata``. Many:
     the same after the name and a slash, ``a/embedding``; ``ids`` alone then holds for all.
     """
-    for _ in range(_ATTEMPTS):
-        before = Version.of(path)
-        try:
-            runs = _read_all(path)
-        except (ValueError, KeyError, OSError):
-            if Version.of(path) == before:
-                raise
-        else:
-            if Version.of(path) == before:
-                return runs
-    raise OSError(
-        errno.EBUSY,
-        f"{path} was replaced each time it was read. Wait for its writers, then load it again.",
-    )
+    return read_one_version(partial(Version.of, path), partial(_read_all, path), str(path))
 
 
 def _read_all(path: Path) -> list[Run]:

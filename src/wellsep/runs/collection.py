@@ -199,7 +199,11 @@ class Runs:
 
     @property
     def spaces(self) -> Mapping[str, np.ndarray]:
-        """Name → embedding (n_objects, n_features); opened when asked for."""
+        """Name → embedding (n_objects, n_features), memory-mapped where it is on disk.
+
+        It is opened when asked for. The first opening reads it through and refuses NaN and
+        infinity, naming run and place.
+        """
         return Parts(self.runs, "embedding")
 
     @property
@@ -231,15 +235,6 @@ class Runs:
         """Whether every partition has a space it was made in."""
         made_in = self.made_in
         return bool(len(made_in) and (made_in >= 0).all())
-
-    def open_space(self, name: str) -> np.ndarray:
-        """The embedding called ``name``, memory-mapped where it is on disk.
-
-        The first opening reads it through and refuses NaN and infinity, naming run and place.
-        ``runs.spaces[name]`` and ``runs[name].embedding`` do the same.
-        """
-        check_choice("name", name, self.spaces)
-        return self.spaces[name]
 
     def open_layout(self, name: str) -> np.ndarray:
         """The drawing called ``name``, one of ``layouts``: two coordinates for each object."""

@@ -17,7 +17,14 @@ from typing import Any
 from wellsep._checks.values import check_flag, check_path
 from wellsep._files.arrays import digest, read_json
 from wellsep._files.limits import read_bytes
-from wellsep._files.replace import LEFT_BEHIND, OLD, move_folder, remove_folder, temporary_folder
+from wellsep._files.replace import (
+    LEFT_BEHIND,
+    OLD,
+    move_folder,
+    read_one_version,
+    remove_folder,
+    temporary_folder,
+)
 from wellsep._text.sentences import quoted, shown
 from wellsep.runs.archive import write_archive
 from wellsep.runs.folder_names import check_name, safe_name
@@ -36,8 +43,6 @@ MANIFEST = "run.json"
 FILES = {"labels": "labels.npy", "embedding": "embedding.npy", "ids": "ids.npy"}
 _OUR_MANIFEST = re.compile(rb'\s*\{\s*"format":\s*"wellsep-run"')
 _OF_DESKTOPS = {".DS_Store", "Thumbs.db", "desktop.ini"}
-_ATTEMPTS = 100  # at reading a run that is being replaced
-_PAUSE = 0.01  # seconds between them
 
 
 def is_run(folder: Path) -> bool:
@@ -125,30 +130,22 @@ def _is_array(entry: os.DirEntry[str]) -> bool:
     return entry.name.endswith(".zarr") and not (Path(entry.path) / MANIFEST).is_file()
 
 
-def read_one_version(folder: Path, read: Callable[[Path], Run]) -> Run | None:
-    """A run, all of one version although others may replace it meanwhile; None if there is none.
-
-    The manifest holds the checksums: if it is the same before and after, so is all it names.
-    """
+def read_steady_run(folder: Path, read: Callable[[Path], Run]) -> Run | None:
+    """A run as it is in one version of its folder; None if there is none."""
     old = folder.with_name(f".{folder.name}{OLD}")
-    for _ in range(_ATTEMPTS):
-        place = folder if folder.exists() or not (old / MANIFEST).is_file() else old
-        before = _manifest_text(place)
-        try:
-            run = read(place) if is_run(place) else None
-        except (ValueError, TypeError, OSError):
-            if place.exists() and _manifest_text(place) == before:
-                raise
-        else:
-            steady = folder.exists() or not (old / MANIFEST).is_file()
-            if _manifest_text(place) == before and (run or steady):
-                return run
-        time.sleep(_PAUSE)
-    raise OSError(
-        errno.EBUSY,
-        f"run folder {folder.name!a} was replaced each time it was read. Wait for its writers, "
-        "then load the runs again.",
-    )
+
+    def place() -> Path:
+        return folder if folder.exists() or not (old / MANIFEST).is_file() else old
+
+    def version() -> tuple[Path, bytes | None]:  # the manifest holds the checksums of the files
+        there = place()
+        return there, _manifest_text(there)
+
+    def run() -> Run | None:
+        there = place()
+        return read(there) if is_run(there) else None
+
+    return read_one_version(version, run, f"run folder {folder.name!a}")
 
 
 def _manifest_text(folder: Path) -> bytes | None:

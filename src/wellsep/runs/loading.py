@@ -24,8 +24,8 @@ from wellsep.runs.folder import (
     check_manifest,
     list_places,
     may_hold_runs,
-    read_one_version,
     read_run_folder,
+    read_steady_run,
 )
 from wellsep.runs.folder_names import check_name, natural_key
 from wellsep.runs.run import Run
@@ -176,7 +176,7 @@ def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int =
 
     read = partial(read_run_folder, verify=verify)
     if (folder / MANIFEST).is_file():
-        run = read_one_version(folder, read)
+        run = read_steady_run(folder, read)
         return [] if run is None else [_Found(folder, run)]
     # A name that is moved while a folder is listed may be missed; twice is as good as never.
     folders, files = map(set.union, list_places(folder), list_places(folder))
@@ -185,7 +185,7 @@ def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int =
         run = None
         before = len(unread)
         with noted(folder / name):
-            run = read_one_version(folder / name, read)
+            run = read_steady_run(folder / name, read)
         if run is not None:
             runs.append(_Found(folder / name, run))
         elif len(unread) == before and depth < _DEEPEST and may_hold_runs(folder / name):
