@@ -31,19 +31,19 @@ def test_an_index_declares_what_a_user_needs_to_know(name):
 @pytest.mark.parametrize("name", _obeying("labels"))
 @given(seed=seeds)
 def test_names_of_clusters_do_not_matter(name, seed):
-    laws.check_cluster_names(name, seed)
+    laws.check_law(name, "labels", seed)
 
 
 @pytest.mark.parametrize("name", _obeying("order"))
 @given(seed=seeds)
 def test_order_of_objects_does_not_matter(name, seed):
-    laws.check_order(name, seed)
+    laws.check_law(name, "order", seed)
 
 
 @pytest.mark.parametrize("name", _obeying("translation"))
 @given(seed=seeds)
 def test_translation_does_not_matter(name, seed):
-    laws.check_translation(name, seed)
+    laws.check_law(name, "translation", seed)
 
 
 def _whole_numbers(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -77,13 +77,13 @@ def _as_on_an_accelerator(monkeypatch):
 @pytest.mark.parametrize("name", _obeying("rotation"))
 @given(seed=seeds)
 def test_rotation_does_not_matter(name, seed):
-    laws.check_rotation(name, seed)
+    laws.check_law(name, "rotation", seed)
 
 
 @pytest.mark.parametrize("name", _obeying("scale"))
 @given(seed=seeds, factor=st.sampled_from([1e-9, 0.5, 1e6]))
 def test_scale_does_not_matter(name, seed, factor):
-    laws.check_scale(name, seed, factor)
+    laws.check_law(name, "scale", seed, factor)
 
 
 @pytest.mark.parametrize("name", NAMES)

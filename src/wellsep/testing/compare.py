@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,13 @@ def need_close(found: Any, expected: Any, sentence: str, *, rel: float, abs: flo
     )
     if not same:
         raise AssertionError(f"{sentence}, got {found} and {expected}.")
+
+
+def need_error(call: Callable[[], Any], words: str, sentence: str) -> None:
+    """Raise where a call is not refused with an error that holds some words."""
+    try:
+        call()
+    except (TypeError, ValueError) as error:
+        need(words in str(error), f"{sentence}, got the error {error}.")
+        return
+    raise AssertionError(f"{sentence}.")
