@@ -11,7 +11,7 @@ import typer
 import wellsep as ws
 from wellsep._text.sentences import count
 from wellsep.cli import options
-from wellsep.cli.deliver import Outputs, check_file, write_columns
+from wellsep.cli.deliver import Outputs, check_target, write_columns
 from wellsep.cli.options import (
     ONE_CLUSTER,
     clusterer,
@@ -177,7 +177,7 @@ def cluster(
 
     outputs = Outputs(as_json, output=output, labels=True)
     outputs.check(data)
-    check_file("centers", centers, (".npy",), data)
+    check_target("centers", centers, (".npy",), data)
     if centers is not None and output is not None and centers.absolute() == output.absolute():
         raise ValueError(f"centers must be another file than output, got {centers} for both.")
     if centers is not None and method == "ward":

@@ -34,9 +34,9 @@ class Outputs:
 
     def check(self, *inputs: Path | str | None) -> None:
         """Refuse what cannot be written, or would be written over an input."""
-        check_file("output", self.output, (*TABLES, ".npy") if self.labels else TABLES, *inputs)
-        check_file("report", self.report, PAGES, *inputs)
-        check_folder("save", self.save, *inputs)
+        check_target("output", self.output, (*TABLES, ".npy") if self.labels else TABLES, *inputs)
+        check_target("report", self.report, PAGES, *inputs)
+        check_target("save", self.save, None, *inputs)
 
     def deliver(
         self,
@@ -87,51 +87,39 @@ def wrote(target: Path) -> None:
     print_error(f"wrote {target}")
 
 
-def check_file(
-    option: str, target: Path | None, endings: Sequence[str], *inputs: Path | str | None
+def check_target(
+    option: str,
+    target: Path | None,
+    endings: Sequence[str] | None,
+    *inputs: Path | str | None,
 ) -> None:
-    """Refuse a file that cannot be written or that is an input; no folder is made for it."""
+    """Refuse a file that cannot be written or that is an input; without endings, such a folder.
+
+    No folder is made.
+    """
     if target is None:
         return
-    _refuse_inputs(option, target, inputs)
-    _check_place(option, target)
-    if target.suffix not in endings:
+    kind = "folder" if endings is None else "file"
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        raise ValueError(
+            f"{option} must lie in a folder that exists, got {target}; make the folder first."
+        )
+    if endings is not None and target.suffix not in endings:
         raise ValueError(f"{option} must end in {' or '.join(endings)}, got {target.name!r}.")
-    if target.is_dir():
-        raise ValueError(f"{option} must be a file, got the folder {target}.")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise ValueError(f"{option} must be a file that can be written, got {target}.")
-
-
-def check_folder(option: str, target: Path | None, *inputs: Path | str | None) -> None:
-    """Refuse a folder that cannot be made or written, or that is an input."""
-    if target is None:
-        return
-    _check_place(option, target)
-    if target.exists() and not target.is_dir():
-        raise ValueError(f"{option} must be a folder, got the file {target}.")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise ValueError(f"{option} must be a folder that can be written, got {target}.")
-    _refuse_inputs(option, target, inputs)
-
-
-def _refuse_inputs(option: str, target: Path, inputs: Sequence[Path | str | None]) -> None:
+    if target.exists() and target.is_dir() != (kind == "folder"):
+        other = "folder" if target.is_dir() else "file"
+        raise ValueError(f"{option} must be a {kind}, got the {other} {target}.")
     for path in inputs:
         if path is not None and target.exists() and Path(path).exists() and target.samefile(path):
             raise ValueError(
                 f"{option} must be another file than the input, got {target}, which would be lost; "
                 "choose another name."
             )
-
-
-def _check_place(option: str, target: Path) -> None:
-    parent = target.absolute().parent
-    if not parent.is_dir():
-        raise ValueError(
-            f"{option} must lie in a folder that exists, got {target}; make the folder first."
-        )
     if not target.exists() and not os.access(parent, os.W_OK):
         raise ValueError(f"{option} must lie in a folder that can be written, got {target}.")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise ValueError(f"{option} must be a {kind} that can be written, got {target}.")
 
 
 def command_of(context: Any) -> str:

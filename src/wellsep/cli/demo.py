@@ -11,7 +11,7 @@ import typer
 
 import wellsep as ws
 from wellsep.cli import options
-from wellsep.cli.deliver import check_folder
+from wellsep.cli.deliver import check_target
 from wellsep.cli.printing import print_columns, print_json, print_line, progress_bar
 
 CLUSTERS = (6, 10, 14)
@@ -35,7 +35,7 @@ def demo(
     import numpy as np
 
     digits = ws.load_dataset("digits", flatten=True)
-    check_folder("folder", folder)
+    check_target("folder", folder, None)
     runs = make_runs(digits.X, folder / "runs")
     images = 16 - digits.X.reshape(-1, 8, 8)  # dark on white
     for name, array in (("pixels", digits.X), ("digits", digits.y), ("images", images)):

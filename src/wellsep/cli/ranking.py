@@ -14,7 +14,7 @@ import typer
 import wellsep as ws
 from wellsep._text.sentences import cell, printable
 from wellsep.cli import options
-from wellsep.cli.deliver import Outputs, check_file, wrote
+from wellsep.cli.deliver import Outputs, check_target, wrote
 from wellsep.cli.options import COMPUTING, cache_folder, parse_ace, parse_index
 from wellsep.cli.printing import (
     ALL_ROWS,
@@ -203,7 +203,7 @@ def rank(
         if write_back:
             if len(source) > 1:
                 raise ValueError(f"write_back must have one source, got {len(source)}.")
-            check_file("write_back", Path(source[0]), (".h5ad",))
+            check_target("write_back", Path(source[0]), (".h5ad",))
         runs = load_any(source, spaces=spaces, labels=labels, pairs=pairs)
         files = [truth_file(truth, source), input_data]
         reader = TableReader(files, ids=ids, no_header=no_header, columns=columns)

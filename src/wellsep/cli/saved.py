@@ -13,7 +13,7 @@ from wellsep.cli import options
 from wellsep.cli.deliver import (
     PAGES,
     Outputs,
-    check_file,
+    check_target,
     command_of,
     write_columns,
     wrote,
@@ -78,7 +78,7 @@ def report(
     from wellsep.cluster.k_choice.result import ChosenK
     from wellsep.cluster.resampling.result import Stability
 
-    check_file("output", output, PAGES, *(runs or ()), truth)
+    check_target("output", output, PAGES, *(runs or ()), truth)
     if not result.is_dir():
         raise FileNotFoundError(f"result must be a folder that was saved, got {str(result)!r}.")
     found = ws.load(result)

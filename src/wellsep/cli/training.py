@@ -13,7 +13,7 @@ import typer
 
 import wellsep as ws
 from wellsep.cli import options
-from wellsep.cli.deliver import check_folder
+from wellsep.cli.deliver import check_target
 from wellsep.cli.options import literal, parse_settings, split_setting
 from wellsep.cli.printing import (
     print_error,
@@ -103,7 +103,7 @@ def train(
     from wellsep._checks.arrays import check_choice
 
     check_choice("method", method, METHODS)
-    check_folder("out", out)
+    check_target("out", out, None)
     from wellsep import deep
 
     for_all = parse_settings(fixed)

@@ -134,25 +134,18 @@ def read_steady_run(folder: Path, read: Callable[[Path], Run]) -> Run | None:
     """A run as it is in one version of its folder; None if there is none."""
     old = folder.with_name(f".{folder.name}{OLD}")
 
-    def place() -> Path:
-        return folder if folder.exists() or not (old / MANIFEST).is_file() else old
-
     def version() -> tuple[Path, bytes | None]:  # the manifest holds the checksums of the files
-        there = place()
-        return there, _manifest_text(there)
+        place = folder if folder.exists() or not (old / MANIFEST).is_file() else old
+        try:
+            return place, read_bytes(place / MANIFEST, f"{MANIFEST} of run folder {folder.name!a}")
+        except OSError:
+            return place, None
 
     def run() -> Run | None:
-        there = place()
-        return read(there) if is_run(there) else None
+        place, _ = version()
+        return read(place) if is_run(place) else None
 
     return read_one_version(version, run, f"run folder {folder.name!a}")
-
-
-def _manifest_text(folder: Path) -> bytes | None:
-    try:
-        return read_bytes(folder / MANIFEST, f"{MANIFEST} of run folder {folder.name!a}")
-    except OSError:
-        return None
 
 
 FORMAT, VERSION = "wellsep-run", 1
