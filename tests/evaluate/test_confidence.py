@@ -322,7 +322,7 @@ def test_the_draws_of_a_vote_are_votes_on_the_halves():
     partitions = Partitions.from_labels(labels)
     plan = draw_plan(partitions, (), 6, 0)
     vote = ws.consensus(labels)
-    found = summarise_draws(repeat_vote(vote, partitions, plan), vote, plan, 0.0)
+    found = summarise_draws(repeat_vote(vote, partitions, plan), vote, plan)
     assert found.runs_per_draw == 4
     keys = [
         np.unique(one, return_index=True)[1].argsort().argsort()[one] for one in partitions.codes

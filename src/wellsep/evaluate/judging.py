@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -298,7 +297,6 @@ def _confidence(
     resampled: Mapping[str, Resampled],
 ) -> RankConfidence:
     """How sure the deciding answer is: ACE's, that of the vote, or that of the index."""
-    begin = time.perf_counter() - sum(one.seconds for one in resampled.values())
     distinct, progress = problem.distinct, problem.options.progress
     if isinstance(answer, AceResult):
         drawn = repeat_ace(draws, scores, answer, resampled, distinct.codes, progress)
@@ -306,7 +304,7 @@ def _confidence(
         by_index = repeat_index(draws, scores, answer.index, resampled) if resampled else None
         by = {"n_jobs": problem.options.n_jobs, "progress": progress}
         drawn = repeat_vote(answer, distinct, draws, by_index, **by)
-    return summarise_draws(drawn, answer, draws, time.perf_counter() - begin)
+    return summarise_draws(drawn, answer, draws)
 
 
 def _contenders(answer: Answer, confidence: RankConfidence | None) -> list[int]:

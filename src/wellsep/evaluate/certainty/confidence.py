@@ -6,7 +6,6 @@ decides, half of the runs vote. All runs stay candidates.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -64,7 +63,6 @@ class RankConfidence(Result, row_names="partition"):
     spaces_left_out : int, spaces left out of each half-sample
     objects_per_draw : int, objects of a half-sample whose widths were computed anew; the others
         keep those of the full sample
-    seconds : float, spent on the half-samples; those of spaces worked on at once are added
     notes : sentences
     classes : Classes, the M partitions by name (``partitions``), and which of them are equal
     first_in_draw : ndarray of shape (B,), the distinct partition that comes first in each draw; of
@@ -85,7 +83,6 @@ class RankConfidence(Result, row_names="partition"):
     classes: Classes
     first_in_draw: np.ndarray
     objects_per_draw: int = 0
-    seconds: float = 0.0
     notes: tuple[str, ...] = ()
     gap_sd: np.ndarray | None = None
     runs_per_draw: int = 0
@@ -215,7 +212,6 @@ def rank_confidence(
     >>> sure.first_in.tolist(), sure.interval[0].tolist()
     ([1.0, 0.0, 0.0], [1, 1])
     """
-    begin = time.perf_counter()
     check_count("n_draws", n_draws)
     calling = Calling(
         device=device,
@@ -253,7 +249,7 @@ def rank_confidence(
         own = {name: (name,) for name in scores.spaces}
         resampled = dict(over_spaces(team, scores.spaces, resample, partitions, draws, own=own))
     drawn = repeat_ace(draws, scores, result, resampled, partitions.codes, progress)
-    return summarise_draws(drawn, result, draws, time.perf_counter() - begin)
+    return summarise_draws(drawn, result, draws)
 
 
 class Drawn(NamedTuple):
@@ -394,7 +390,7 @@ def _counted_objects(whole: Partitions, draws: Draws) -> tuple[np.ndarray, tuple
     return objects, (f"The half-samples count the votes of {len(objects):,} of {n:,} objects.",)
 
 
-def summarise_draws(drawn: Drawn, answer: Answer, draws: Draws, seconds: float) -> RankConfidence:
+def summarise_draws(drawn: Drawn, answer: Answer, draws: Draws) -> RankConfidence:
     """Summarise the scores of the distinct partitions in all draws.
 
     ``answer`` is that of the full sample. A draw without scores is left out, and a partition
@@ -422,7 +418,6 @@ def summarise_draws(drawn: Drawn, answer: Answer, draws: Draws, seconds: float) 
         draws.left_out,
         classes=answer.classes,
         objects_per_draw=draws.objects_per_draw,
-        seconds=seconds,
         notes=notes,
         gap_sd=freeze(gaps.std(axis=0)[answer.classes.of]),
         runs_per_draw=drawn.runs_per_draw,

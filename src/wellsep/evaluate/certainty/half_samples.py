@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -33,19 +32,17 @@ class Resampled(NamedTuple):
 
     values: np.ndarray  # (draws, M)
     pvalues: np.ndarray | None  # (draws,) of the dip tests
-    seconds: float
 
 
 def resample(
     X: Any, computing: Computing, partitions: Partitions, draws: Draws, space: str
 ) -> Resampled:
     """The half-samples of one space by themselves, with a pass of their own."""
-    begin = time.perf_counter()
     X = as_distances(X, [(INDICES[draws.index], dict(draws.params))])
     by = {"n_jobs": computing.n_jobs, "device": computing.device}
     halves = draws.halves_of(space)
     values = score_halves(X, partitions, draws.index, draws.params, halves, **by)
-    return _with_dips(X, values, draws, space, computing.n_jobs, begin)
+    return Resampled(values, _dips(X, draws, space, computing))
 
 
 def score_and_resample(
@@ -61,18 +58,14 @@ def score_and_resample(
     params = INDICES[draws.index].in_space(draws.params, task.space.own_metric)
     keep = widths_before(draws.index, params, draws.halves)
     scores, full = evaluate_and_keep(task, asked, keep)
-    begin = time.perf_counter()
     values = _half_values(task, draws.index, params, draws.halves_of(space), full)
-    return scores, _with_dips(X, values, draws, space, computing.n_jobs, begin)
+    return scores, Resampled(values, _dips(X, draws, space, computing))
 
 
-def _with_dips(
-    X: Any, values: np.ndarray, draws: Draws, space: str, n_jobs: int | None, begin: float
-) -> Resampled:
-    dips = None
-    if draws.test:
-        dips = half_dips(X, draws.halves, draws.of(space), draws.projection, n_jobs)
-    return Resampled(values, dips, time.perf_counter() - begin)
+def _dips(X: Any, draws: Draws, space: str, computing: Computing) -> np.ndarray | None:
+    if not draws.test:
+        return None
+    return half_dips(X, draws.halves, draws.of(space), draws.projection, computing.n_jobs)
 
 
 def _open(
