@@ -254,10 +254,10 @@ def _is_blank(value: Any) -> bool:
     return isinstance(value, str | float | np.generic) and str(value) in ("", *MISSING_TEXTS)
 
 
-def _few(names: tuple[str, ...], most: int = 3) -> str:
-    """Tied picks in a row, cut after a few; `picks` has them all."""
-    shown = ", ".join(names[:most]) or "–"
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def _few(names: tuple[str, ...]) -> str:
+    """Tied picks in a row, cut after three; `picks` has them all."""
+    shown = ", ".join(names[:3]) or "–"
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
 def _first(scores: np.ndarray, tolerance: float) -> np.ndarray:

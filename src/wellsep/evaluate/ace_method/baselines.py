@@ -10,13 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    check_choice,
-    check_fraction,
-)
 from wellsep._checks.values import check_flag, check_kind
 from wellsep._text.sentences import shown
-from wellsep.evaluate.options import UNDEFINED
+from wellsep.evaluate.options import Ace
 from wellsep.evaluate.scores import NothingToRank, Scores
 from wellsep.indices import score_partitions
 from wellsep.indices.index_names import parse_indices
@@ -97,10 +93,10 @@ def admit(pvalue: np.ndarray, alpha: float) -> Passed:
     return Passed(np.flatnonzero(stays), adjusted, False)
 
 
-def own_space_scores(
-    scores: Scores, *, index: str | None = None, undefined: str = "worst"
-) -> np.ndarray:
+def own_space_scores(scores: Scores, *, index: str | None = None) -> np.ndarray:
     """Return the score of every partition in the space it was made in, larger is better.
+
+    An undefined score counts as the smallest of all scores.
 
     Parameters
     ----------
@@ -108,9 +104,6 @@ def own_space_scores(
         From :func:`wellsep.score_runs`.
     index : str, optional
         The first of `scores` by default.
-    undefined : {"worst", "error"}
-        ``"worst"``: an undefined score counts as the smallest of all scores. ``"error"``: it
-        raises.
 
     Returns
     -------
@@ -129,13 +122,8 @@ def own_space_scores(
             f"Partition {alone!r} has no space of its own, so it has no own-space score. "
             "Use mean_scores or ace."
         )
-    matrix = _checked_matrix(scores, index, undefined)
+    matrix, _ = fill_undefined(scores, scores.check_index(index), "worst")
     return own_space_means(matrix, scores.made_in, Classes.all_differ(scores.partitions))
-
-
-def _checked_matrix(scores: Scores, index: str | None, undefined: str) -> np.ndarray:
-    check_choice("undefined", undefined, UNDEFINED)
-    return fill_undefined(scores, scores.check_index(index), undefined)[0]
 
 
 def own_space_means(matrix: np.ndarray, made_in: np.ndarray, classes: Classes) -> np.ndarray:
@@ -148,15 +136,11 @@ def own_space_means(matrix: np.ndarray, made_in: np.ndarray, classes: Classes) -
     return means
 
 
-def mean_scores(
-    scores: Scores,
-    *,
-    index: str | None = None,
-    dip: bool = True,
-    dip_alpha: float = 0.05,
-    undefined: str = "worst",
-) -> np.ndarray:
+def mean_scores(scores: Scores, *, index: str | None = None, dip: bool = True) -> np.ndarray:
     """Return the mean score of every partition over the spaces that the dip test admits.
+
+    The level of the test over all spaces is .05, corrected by Holm. An undefined score counts as
+    the smallest of all scores.
 
     Parameters
     ----------
@@ -166,11 +150,6 @@ def mean_scores(
         The first of `scores` by default.
     dip : bool
         False: the mean over all spaces.
-    dip_alpha : float
-        Level of the dip test over all spaces, corrected by Holm.
-    undefined : {"worst", "error"}
-        ``"worst"``: an undefined score counts as the smallest of all scores. ``"error"``: it
-        raises.
 
     Returns
     -------
@@ -183,22 +162,14 @@ def mean_scores(
     array([0.5 , 0.75])
     """
     check_kind("scores", scores, Scores, "make them with score_runs")
-    matrix = _checked_matrix(scores, index, undefined)
-    check_flag("dip", dip)
-    check_fraction("dip_alpha", dip_alpha)
-    means: np.ndarray = matrix[passing_spaces(scores, dip=dip, alpha=dip_alpha).kept].mean(axis=0)
+    matrix, _ = fill_undefined(scores, scores.check_index(index), "worst")
+    passed = passing_spaces(scores, dip=check_flag("dip", dip), alpha=Ace().dip_alpha)
+    means: np.ndarray = matrix[passed.kept].mean(axis=0)
     return means
 
 
 def input_scores(
-    X: Any,
-    runs: Any,
-    *,
-    index: Any = "silhouette",
-    noise: str = "penalize",
-    convention: str | None = None,
-    device: Any = None,
-    n_jobs: int | None = None,
+    X: Any, runs: Any, *, index: Any = "silhouette", noise: str = "penalize"
 ) -> np.ndarray:
     """Return the score of every partition in the data that the runs were made from.
 
@@ -214,12 +185,6 @@ def input_scores(
         What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
         "penalize": they are not counted and lower the score. "cluster": they are one cluster.
         "singletons": each is a cluster. "error": they are refused.
-    convention : {None, "ace"}
-        ``"ace"`` computes four indices as the authors of ACE did.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-    n_jobs : int, optional
-        Threads; by default all cores.
 
     Returns
     -------
@@ -234,9 +199,7 @@ def input_scores(
     """
     partitions = Partitions.from_labels(dict(partitions_of(runs)), noise=noise)
     parse_indices((index,), what="index")
-    return oriented_scores(
-        X, partitions, index, convention=convention, device=device, n_jobs=n_jobs
-    )
+    return oriented_scores(X, partitions, index)
 
 
 def partitions_of(runs: Any) -> Mapping[str, Any]:

@@ -240,13 +240,12 @@ def find_agreed(
     shares: np.ndarray,
     clusters: tuple[str, ...],
     contenders: tuple[str, ...],
-    threshold: float = AGREED,
 ) -> AgreedGroups:
     """Compare the clusters of the best run with those of all contenders.
 
     ``codes`` (C, n) has the best run first: whole numbers from 0 without gaps, noise below 0;
     ``clusters`` are the labels of its codes. ``shares`` (C,) are those of the half-samples in which
-    each of the ``contenders`` comes first. Above a threshold of .5 a match is unique.
+    each of the ``contenders`` comes first. A match is unique, since ``AGREED`` is above .5.
 
     >>> codes = np.array([[0, 0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1, 1]])
     >>> found = find_agreed(codes, np.array([0.6, 0.4]), ("a", "b", "c"), ("three", "two"))
@@ -259,7 +258,7 @@ def find_agreed(
     best = codes[0]
     similarity, match = best_matches(best, codes[1:])
     overlap = similarity.min(axis=1, initial=1.0)
-    is_agreed = overlap >= threshold
+    is_agreed = overlap >= AGREED
     settled = np.flatnonzero(is_agreed).tolist()
     matched = [settled, *match[settled].T.tolist()]
     cuts = [

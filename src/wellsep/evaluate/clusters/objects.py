@@ -80,7 +80,6 @@ def partition_details(
     partition: str | None = None,
     space: str | None = None,
     noise: str = "exclude",
-    device: Any = None,
 ) -> PartitionDetails:
     """Compute silhouette width, margin and LCD of every object in the best partition.
 
@@ -98,8 +97,6 @@ def partition_details(
         What noise (the labels -1, -2, -3) means. "exclude" and "penalize": such objects have no
         values. "cluster": they are one cluster. "singletons": each is a cluster. "error": they are
         refused.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -123,7 +120,7 @@ def partition_details(
     check_choice("partition", name, runs.partitions)
     check_choice("space", space, runs.spaces)
     encoded = encode(runs.partitions[name], noise=noise, name=name)
-    return object_details(runs.spaces[space], encoded, space, device=device)
+    return object_details(runs.spaces[space], encoded, space)
 
 
 def object_details(
