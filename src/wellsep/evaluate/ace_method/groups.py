@@ -108,7 +108,7 @@ def hdbscan(
         return Density(np.full(n, -1), np.zeros(n))
     nodes = _merge_tree(mutual_reachability(distance, min_samples), tolerance)
 
-    birth, parent, members = [0.0], [-1], [n]
+    birth, parent = [0.0], [-1]
     own: list[list[float]] = [[]]  # terms of each group's excess of mass
     death = [0.0]  # largest density inside the group
     group_of = np.zeros(n, dtype=np.intp)  # group a point falls out of
@@ -131,7 +131,6 @@ def hdbscan(
                 own[group].append(nodes[child].size * (density - birth[group]))
                 birth.append(density)
                 parent.append(group)
-                members.append(nodes[child].size)
                 own.append([])
                 death.append(0.0)
                 stack.append((child, len(birth) - 1))

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
+from scipy.spatial.distance import squareform
 
 from wellsep._checks.values import check_flag
 from wellsep._files.records import freeze
@@ -249,17 +250,13 @@ def edge_weights(
     """
     positive = np.where(agreement.correlation > 0, agreement.correlation, 0.0)
     np.fill_diagonal(positive, 0.0)
-    pair = np.triu_indices(len(positive), 1)
-    pvalues = agreement.pvalue[pair]
+    pvalues = squareform(agreement.pvalue, checks=False)
     if alpha is None or np.isnan(pvalues).all():
         return positive, None
     tested = holm(pvalues, alpha)
-    significant = np.zeros(positive.shape, dtype=bool)
-    significant[pair] = tested.reject
-    adjusted = np.full(positive.shape, np.nan)
-    adjusted[pair] = tested.adjusted
-    adjusted = np.where(np.isnan(adjusted), adjusted.T, adjusted)
-    return np.where(significant | significant.T, positive, 0.0), adjusted
+    adjusted = squareform(tested.adjusted)
+    np.fill_diagonal(adjusted, np.nan)
+    return np.where(squareform(tested.reject), positive, 0.0), adjusted
 
 
 def split_groups(rows: np.ndarray, labels: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
