@@ -500,11 +500,8 @@ def _describe(
         rows = np.asarray(rows, dtype=np.float64)
     part = partition.take(objects)
     columns = _strongest(_columns(space, rows, X, feature_names, objects), part)
+    columns = columns._replace(notes=())  # constant columns are no news here
     found = describe_partition(rows, part, columns, ids, thorough=False)
-    found = replace(found, lcd=_disagreements(rows, part))
-    notes = found.notes[len(columns.notes) :]  # constant columns are no news here
-    if len(objects) == n:
-        return replace(found, notes=notes)
     full = np.append(objects, -1)  # the last: none
     return replace(
         found,
@@ -513,7 +510,7 @@ def _describe(
         medoid=freeze(full[found.medoid]),
         typical=freeze(full[found.typical]),
         doubtful=freeze(full[found.doubtful]),
-        notes=notes,
+        lcd=_disagreements(rows, part),
     )
 
 
