@@ -170,13 +170,8 @@ def judge_clusters(
     supports = cluster_support(counted, rank, agreement_weights, n_jobs=n_jobs)
     sizes = [np.bincount(codes[d][codes[d] >= 0], minlength=len(labels[d])) for d in order]
     # NaN for clusters that have no object among the counted ones.
-    missing = [(0, len(labels[d]) - len(supports[d])) for d in order]
-    support = np.concatenate(
-        [
-            np.pad(supports[d], pad, constant_values=np.nan)
-            for d, pad in zip(order, missing, strict=True)
-        ]
-    )
+    gaps = [(0, len(labels[d]) - len(supports[d])) for d in range(len(labels))]
+    support = np.concatenate([np.pad(supports[d], gaps[d], constant_values=np.nan) for d in order])
     told = one_embedding is not None and len(order) >= FEWEST
     curve = load_curve(one_embedding=bool(one_embedding))
     share = curve.class_share(support) if told else np.full(len(support), np.nan)
@@ -203,7 +198,7 @@ def _partners(
     names: tuple[str, ...],
 ) -> tuple[tuple[Partner, ...], ...]:
     """For each cluster of the best runs the contenders that have no such cluster."""
-    place = {int(d): at for at, d in enumerate(order)}
+    name_of = dict(zip(order.tolist(), names, strict=True))
     partners: list[tuple[Partner, ...]] = []
     for d in order[:BEST].tolist():
         of_run: list[list[Partner]] = [[] for _ in labels[d]]
@@ -211,15 +206,11 @@ def _partners(
             if other == d:
                 continue
             links = overlaps(codes[d], codes[other])
-            for c, theirs in links.items():
-                merged = [m for m, held in links.items() if m != c and set(held) & set(theirs)]
-                if len(theirs) != 1 or merged:
-                    of_run[c].append(
-                        (
-                            names[place[other]],
-                            tuple(labels[other][g] for g in theirs),
-                            tuple(labels[d][m] for m in merged),
-                        )
-                    )
+            for c, linked in links.items():
+                merged = [m for m, held in links.items() if m != c and set(held) & set(linked)]
+                if len(linked) != 1 or merged:
+                    theirs = tuple(labels[other][g] for g in linked)
+                    with_these = tuple(labels[d][m] for m in merged)
+                    of_run[c].append((name_of[other], theirs, with_these))
         partners += [tuple(one) for one in of_run]
     return tuple(partners)

@@ -45,15 +45,6 @@ def load_curve(*, one_embedding: bool) -> Curve:
     )
 
 
-def matches_in(codes: np.ndarray, others: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """(K, B) best Jaccard similarity of each cluster in other partitions, and their clusters.
-
-    >>> matches_in(np.array([0, 0, 1, 1]), [np.array([0, 1, 1, 1])])[1].tolist()
-    [[0], [1]]
-    """
-    return best_matches(codes, np.stack(others))
-
-
 class Voters(NamedTuple):
     """The better half of the runs other than one, and what each of them weighs."""
 
@@ -145,7 +136,9 @@ def object_support(
     return np.where(own >= 0, stays, np.nan)
 
 
-def best_matches(first: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def best_matches(
+    first: np.ndarray, others: np.ndarray | Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     """(K, B) for each cluster of one partition its best Jaccard similarity with B others.
 
     ``first`` (n,) and ``others`` (B, n) are codes without gaps; those below 0 are in no cluster,
@@ -156,11 +149,10 @@ def best_matches(first: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.
     >>> similarity.round(3).tolist(), match.tolist()
     ([[0.667], [0.333]], [[0], [1]])
     """
-    first = first.astype(np.int64)
+    first, others = first.astype(np.int64), np.asarray(others)
     n_first, n = int(first.max(initial=-1)) + 1, len(first)
-    widths = (
-        others.max(axis=1, initial=-1).astype(np.int64) + 2
-    )  # the first column of each table is noise
+    # The first column of each table is noise.
+    widths = others.max(axis=1, initial=-1).astype(np.int64) + 2
     similarity = np.zeros((n_first, len(others)))
     match = np.full((n_first, len(others)), -1, dtype=np.intp)
     cost = np.cumsum(np.maximum(n, (n_first + 1) * widths))

@@ -9,7 +9,7 @@ import numpy as np
 
 from wellsep._text.sentences import count, listing
 from wellsep.evaluate import ClusterDescription
-from wellsep.evaluate.clusters.support import matches_in
+from wellsep.evaluate.clusters.support import best_matches
 from wellsep.report.figures.records import ClusterProfile, Section
 from wellsep.report.sections.scatter import LONGEST_NAME
 
@@ -103,7 +103,7 @@ def _name(found: ClusterDescription, at: int) -> str:
 def _nearest(mine: Any, other: Any) -> dict[str, str]:
     """Of each cluster the most similar one of another clustering, with the Jaccard similarity."""
     codes, names = _counted(mine)
-    similarity, match = matches_in(codes, [other[0]])
+    similarity, match = best_matches(codes, [other[0]])
     return {
         name: f"{other[1][there][:LONGEST_NAME]} ({share:.0%})"
         for name, share, there in zip(names, similarity[:, 0], match[:, 0].tolist(), strict=True)
@@ -121,7 +121,7 @@ def again_in(mine: Any, others: Sequence[Any]) -> dict[str, float]:
     {'a': 0.75, 'b': 0.75}
     """
     codes, names = _counted(mine)
-    mean = matches_in(codes, [one[0] for one in others[:MOST_OTHERS]])[0].mean(axis=1)
+    mean = best_matches(codes, [one[0] for one in others[:MOST_OTHERS]])[0].mean(axis=1)
     return dict(zip(names, mean.tolist(), strict=True))
 
 
