@@ -22,7 +22,7 @@ from wellsep.cluster.cf_means.fit import CFOptions, cfmeans
 from wellsep.cluster.estimator import CentroidClusterer, FitInput, NoProgress, open_points
 from wellsep.cluster.kmeans import kmeans
 from wellsep.compute.kmeans.lloyd import means
-from wellsep.compute.kmeans.prepared_points import PointSet, RowValues, assign, label_sums, prepare
+from wellsep.compute.kmeans.prepared_points import PointSet, RowValues, assign, prepare
 from wellsep.compute.kmeans.starts import start_centers
 from wellsep.compute.statistics.neighbour_graph import (
     NeighbourGraph,
@@ -184,15 +184,15 @@ def robust_kmeans(points: PointSet, given: FitInput, progress: NoProgress) -> Ro
     X, centers = given.X, ended.centers
     whole = prepare(X, given.weights, "euclidean", points.frame)
     weights = np.ones(whole.n) if given.weights is None else given.weights
-    n_out = round(share * whole.n)
+    n_out, k = round(share * whole.n), len(centers)
     inside = weights
     for _ in range(given.starts.max_iter):
-        near = to_numpy(assign(whole, centers).near)
+        nearest = assign(whole, centers)
         inside = weights.copy()
-        if n_out:
-            inside[np.argsort(-near, kind="stable")[:n_out]] = 0.0
-        some = prepare(X, inside, "euclidean", points.frame)
-        moved = means(some, *label_sums(some, assign(some, centers), len(centers)), centers)
+        inside[np.argsort(-to_numpy(nearest.near), kind="stable")[:n_out]] = 0.0
+        counted = whole.space.beside(inside)
+        sums = whole.space.code_sums(nearest.first, counted, k)
+        moved = means(whole, sums, whole.space.code_masses(nearest.first, counted, k), centers)
         still = np.array_equal(moved, centers)
         centers = moved
         if still:

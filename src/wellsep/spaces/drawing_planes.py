@@ -45,33 +45,29 @@ def plane(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.ndarray,
     ((4, 2), 'principal components')
     """
     check_choice("layout", layout, LAYOUTS)
-    if not has_columns(X):
-        return _without_columns(X, objects, layout)
-    drawn = np.asarray(X[objects], dtype=np.float64)
-    if drawn.shape[1] <= 2:
-        empty = np.zeros((len(drawn), 2 - drawn.shape[1]))
-        return np.column_stack([drawn, empty]).astype(np.float32), "columns"
-    if layout == "pca" or len(drawn) < 4:
-        return _principal_components(drawn).astype(np.float32), "principal components"
-    if layout == "tsne":
-        return _tsne(drawn), "t-SNE"
-    return _umap(drawn), "UMAP"
+    linear = layout == "pca" or len(objects) < 4
+    axes, metric = "principal components", "euclidean"
+    if has_columns(X):
+        table = np.asarray(X[objects], dtype=np.float64)
+        if table.shape[1] <= 2:
+            return _two_columns(table), "columns"
+        if linear:
+            return _two_columns(_principal_components(table)), axes
+    else:
+        gram = centred_gram(X, objects)
+        if linear:
+            axes = "axes of classical scaling" if isinstance(X, PairSpace) else axes
+            return _two_columns(scaled_components(gram, 2).scores), axes
+        squares = gram.diagonal() + gram.diagonal()[:, None] - 2 * gram
+        table, metric = np.sqrt(np.maximum(squares, 0.0)), "precomputed"
+        np.fill_diagonal(table, 0.0)
+    return (_tsne(table, metric), "t-SNE") if layout == "tsne" else (_umap(table, metric), "UMAP")
 
 
-def _without_columns(X: Any, objects: np.ndarray, layout: str) -> tuple[np.ndarray, str]:
-    """Axes of classical scaling of the drawn objects; other layouts from their distances."""
-    if layout == "pca" or len(objects) < 4:
-        scores = scaled_components(centred_gram(X, objects), 2).scores
-        empty = np.zeros((len(objects), 2 - scores.shape[1]))
-        axes = "axes of classical scaling" if isinstance(X, PairSpace) else "principal components"
-        return np.column_stack([scores, empty]).astype(np.float32), axes
-    gram = centred_gram(X, objects)
-    squares = gram.diagonal() + gram.diagonal()[:, None] - 2 * gram
-    table = np.sqrt(np.maximum(squares, 0.0))
-    np.fill_diagonal(table, 0.0)
-    if layout == "tsne":
-        return _tsne(table, "precomputed"), "t-SNE"
-    return _umap(table, "precomputed"), "UMAP"
+def _two_columns(table: np.ndarray) -> np.ndarray:
+    """The columns of a table of at most two in float32, with zeros for those that are missing."""
+    empty = np.zeros((len(table), 2 - table.shape[1]))
+    return np.column_stack([table, empty]).astype(np.float32)
 
 
 def lay_out(X: Any, objects: np.ndarray, layout: str = "auto") -> tuple[np.ndarray, str]:
