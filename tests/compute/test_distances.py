@@ -297,7 +297,6 @@ def test_judge_on_distances_equals_judge_on_rows_draw_by_draw(n):
     given = ws.judge(ws.Runs.from_parts({"s": ws.Distances(pdist(X))}, partitions(y)), **options)
     np.testing.assert_array_equal(given.confidence.ranks, rows.confidence.ranks)
     np.testing.assert_allclose(given.answer.scores, rows.answer.scores, rtol=1e-9)
-    assert given.structure.gain == pytest.approx(rows.structure.gain, abs=1e-6)
     assert given.ranking.best == rows.ranking.best
     if n <= 500:
         np.testing.assert_allclose(given.scores.dip.pvalue, rows.scores.dip.pvalue, atol=1e-9)

@@ -15,7 +15,7 @@ from wellsep.compute.engine import kernel_choice as twins
 from wellsep.compute.metrics.table import find
 from wellsep.compute.statistics import distance_sums as sums
 from wellsep.compute.statistics import half_samples as half_sums
-from wellsep.evaluate import judging, rank_confidence
+from wellsep.evaluate import rank_confidence
 from wellsep.evaluate.certainty.draws import draw_halves
 from wellsep.evaluate.certainty.half_samples import score_halves
 from wellsep.partitions import Partitions
@@ -228,8 +228,6 @@ def test_a_judgement_passes_once_over_each_space(seen, monkeypatch):
     whole, part = sums.strips, half_sums.pair_sums_by_group
     monkeypatch.setattr(sums, "strips", lambda *a: passes.append(1) or whole(*a))
     monkeypatch.setattr(half_sums, "pair_sums_by_group", lambda *a: strips.append(1) or part(*a))
-    # The clouds without structure have passes of their own.
-    monkeypatch.setattr(judging, "structure_of", lambda *_: None)
     ws.judge(runs, n_draws=20, details=False)
     assert len(passes) == len(strips) == len(runs.spaces)
 

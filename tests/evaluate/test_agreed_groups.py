@@ -12,6 +12,8 @@ import wellsep as ws
 from wellsep.evaluate import Judgement
 from wellsep.evaluate.clusters.agreed import AgreedGroups, find_agreed
 from wellsep.evaluate.clusters.support import load_curve
+from wellsep.evaluate.structure import structure_of
+from wellsep.partitions import Partitions
 
 
 def found(*rows: str, shares=None) -> AgreedGroups:
@@ -248,7 +250,9 @@ def test_without_draws_there_are_no_agreed_groups_and_the_verdict_says_why():
 
 def test_where_there_is_nothing_to_cluster_no_group_is_agreed():
     judgement = contested_judgement()
-    nothing = replace(judgement, structure=replace(judgement.structure, gain=-0.1))
+    noise = np.random.default_rng(0).normal(size=(judgement.scores.n_objects, 3))
+    labels = Partitions.from_labels({"halves": noise[:, 0] > 0})
+    nothing = replace(judgement, structure=structure_of(noise, labels))
     assert nothing.verdict.kind == "nothing to cluster"
     assert nothing.agreed.why == "No group counts as agreed, since there is nothing to cluster."
 

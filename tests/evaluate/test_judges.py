@@ -173,7 +173,7 @@ def test_labels_alone_are_ranked_by_agreement(varied, tmp_path):
     assert judgement.details is None
     told = judgement.explain()
     assert "there are labels only" in told
-    assert "was not tested: there is no embedding" in told
+    assert "was not tested: that needs the input (X)" in told
     page = ws.render_report(judgement, tmp_path / "r.html", runs=alone, truth=np.arange(120) % 3)
     assert "there is no embedding" in page.read_text(encoding="utf-8")
     again = Judgement.load(judgement.save(tmp_path / "saved"))

@@ -22,6 +22,11 @@ def cloud(gap, n=200):
     return Runs.from_parts(spaces, labels, pairs=pairs)
 
 
+def input_of(runs):
+    """The embeddings side by side, as the data that the runs were made from."""
+    return np.hstack(list(runs.spaces.values()))
+
+
 def noisy(labels, share, rng):
     """Labels with those of some objects exchanged among them."""
     found = labels.copy()
@@ -79,7 +84,7 @@ def camps(batch=5, n=240, shared=0.0):
 def six():
     """Kind of verdict → runs that call for it, and the options of judge."""
     return {
-        "nothing to cluster": (cloud(0), {}),
+        "nothing to cluster": (cloud(0), {"X": input_of(cloud(0))}),
         "two camps": (camps(), {}),
         "judges disagree": (crowd(0.25), {}),
         "practically tied": (cloud(3), {}),

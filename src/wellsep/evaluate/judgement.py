@@ -27,7 +27,7 @@ from wellsep.evaluate.scores import Coordinates, Scores
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.words.first_screen import bar_html, groups_html
-from wellsep.evaluate.words.verdict import NOTHING, Verdict, verdict
+from wellsep.evaluate.words.verdict import Verdict, verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,8 @@ class Judgement(Result):
     asked : {"auto", "ace", "consensus"}
         The judge that was asked for.
     structure : Structure or None
-        How much clearer the partitions are than k-means on a cloud without structure; None where
-        that was not tested.
+        How much clearer clusterings of the input are than k-means in clouds without clusters; None
+        where X was not given.
     params : dict of partition to its parameters, where a run has any
     options : dict
         The options of the call that are plain data, for the record.
@@ -161,7 +161,7 @@ class Judgement(Result):
         best = self.answer.classes.of[self.answer.order[0]]
         if self.codes is None or best not in self.codes.contenders:
             return "Which groups other runs agree on is not known: the clusters were not kept."
-        if self.structure is not None and self.structure.gain < NOTHING:
+        if self.structure is not None and self.structure.is_nothing:
             return "No group counts as agreed, since there is nothing to cluster."
         return ""
 
@@ -226,7 +226,8 @@ class Judgement(Result):
         """Paragraphs: who decides and why, unless the headline says it, and what was done."""
         why = self.why_this_judge
         told = () if why in self.verdict.headline else (why,)
-        return (*told, *self.ranking.sentences(), *self.notes)
+        tested = () if self.structure is None else (" ".join(self.structure.sentences()),)
+        return (*told, *tested, *self.ranking.sentences(), *self.notes)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the ranking as named columns, best first."""
@@ -275,7 +276,8 @@ class Judgement(Result):
             "embeddings": [] if self.embeddings is None else self.embeddings.to_rows(),
             "structure": None if structure is None else {
                 "gain": structure.gain,
-                "gains": dict(zip(structure.spaces, structure.gains.tolist(), strict=True)),
+                "best": structure.best,
+                "silhouettes": structure.to_rows(),
             },
         }  # fmt: skip
         if ace is not None:

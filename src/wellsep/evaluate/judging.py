@@ -95,9 +95,10 @@ def judge(
         no rule for them is refused. "exclude": they are not counted and cost nothing. "cluster":
         they are one cluster. "singletons": each is a cluster. "error": they are refused.
     X : array-like or frame of shape (n, p), optional
-        The data the runs were made from. If given, every partition is also scored there, as a
-        baseline. The columns of a frame name the features that make each cluster: pass
-        ``pandas.DataFrame(X, columns=names)`` to name those of an array.
+        The data the runs were made from. If given, the verdict says whether there is anything to
+        cluster, and every partition is also scored there, as a baseline. The columns of a frame
+        name the features that make each cluster: pass ``pandas.DataFrame(X, columns=names)`` to
+        name those of an array.
     n_draws : int
         Half-samples for the rank intervals; 0 for none.
     dip : bool
@@ -210,7 +211,7 @@ def judge(
         notes=notes,
         judge=decides,
         asked=options.judge,
-        structure=structure_of(problem, scores) if scores.spaces else None,
+        structure=None if X is None else structure_of(X, problem.distinct, n_jobs),
         params={name: params[name] for name in problem.classes.names if params.get(name)},
         options=options.to_plain(),
         layout=plane,

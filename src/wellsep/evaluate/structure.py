@@ -1,212 +1,205 @@
-"""Is there anything to cluster: partitions against k-means on a cloud without structure.
+"""Is there anything to cluster: the input against clouds without clusters.
 
-The cloud is Gaussian and has the covariance of the space. Its silhouette is what k-means finds
-where there is nothing to find.
+Two clouds follow the input. The Gaussian one has its covariance. In the skewed one each column has
+the unimodal distribution nearest to its own, and the columns have the input's rank correlations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
 
-from wellsep._checks.arrays import to_numpy
+from wellsep._checks.arrays import check_data, in_safe_units, to_numpy
 from wellsep._files.records import Result, freeze
-from wellsep._text.sentences import count
-from wellsep.compute.engine.dask.client import open_client
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.compute.kmeans.lloyd import run
 from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.starts import plus_plus
-from wellsep.evaluate.options import Calling, Computing
-from wellsep.evaluate.problem import Problem
-from wellsep.evaluate.scores import Scores
-from wellsep.evaluate.scoring.workers import Team, over_spaces
-from wellsep.indices import INDICES, score_partitions
+from wellsep.indices import score_partitions
 from wellsep.partitions import Partitions
-from wellsep.runs.folder_names import natural_key
+from wellsep.spaces.dip import nearest_unimodal
 from wellsep.spaces.projections import coordinates, has_columns
 
-# The thresholds of the verdict were chosen with these sizes.
-OBJECTS = 500  # of a cloud at most
-COVARIANCE = 2000  # objects that the covariance is estimated from at most
-SPACES = 30  # that are looked at at most
-DRAWS, MANY = 2, 10  # clouds per space; one where there are many spaces
+# The rule and these constants were declared in experiments/nothing before it was tried.
+NOTHING = 0.05  # silhouette above that of the clouds without which there is nothing to cluster
+OBJECTS = 500  # of the input at most, and as many of each cloud
+WIDE = 4000  # columns from which on the axes of the objects take their place
+DRAWS = 2  # of each cloud
 KS = 5  # numbers of clusters that are tried; between them the silhouette is interpolated
-SMALL = 1e-3  # share of the variance that the smallest directions of a cloud may lose
-ITERATIONS = 30
+SMALL = 0.05  # share of the objects; a partition counts if two of its clusters hold as much
+STARTS, ITERATIONS = 2, 30  # of k-means
 
 
 @dataclass(frozen=True, eq=False)
-class Structure(Result, row_names="space"):
-    """How much clearer the clusterings are than k-means on clouds without structure.
+class Structure(Result):
+    """How much clearer clusterings of the input are than k-means in clouds without clusters.
 
     Attributes
     ----------
-    spaces : tuple of str
-        The distinct spaces that were looked at.
-    gains : ndarray of shape (L,)
-        For each space the largest silhouette among the partitions made there, minus that of
-        k-means with as many clusters on a Gaussian cloud with the covariance of the space.
-    best : tuple of str
-        The partition that has it.
     gain : float
-        The median of the gains.
+        The largest silhouette in the input, minus that of k-means with as many clusters in the
+        clouds. NaN where no clustering of the input has two clusters of some size.
+    best : str
+        The clustering that has it: a partition, or "k-means, K = 3" in the input.
+    n_clusters : ndarray of shape (T,)
+        Numbers of clusters that k-means was asked for.
+    of_input, gaussian, skewed : ndarray of shape (T,)
+        Silhouettes of k-means in the input, NaN where it cuts off a few objects only, and the
+        larger one of two draws of each cloud.
     n_objects : int
-        Objects of a cloud.
+        Objects that were looked at.
     """
 
-    spaces: tuple[str, ...]
-    gains: np.ndarray
-    best: tuple[str, ...]
     gain: float
+    best: str
+    n_clusters: np.ndarray
+    of_input: np.ndarray
+    gaussian: np.ndarray
+    skewed: np.ndarray
     n_objects: int
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is nothing to cluster."""
+        return self.gain < NOTHING
+
     def columns(self) -> dict[str, list[Any]]:
-        """Return the gain of each space and the partition that has it."""
+        """Return the silhouettes of k-means in the input and in the clouds, by K."""
         return {
-            "space": list(self.spaces),
-            "gain": self.gains.tolist(),
-            "best": list(self.best),
+            "clusters": self.n_clusters.tolist(),
+            "input": self.of_input.tolist(),
+            "gaussian_cloud": self.gaussian.tolist(),
+            "skewed_cloud": self.skewed.tolist(),
         }
 
     def sentences(self) -> Iterator[str]:
-        """Say how much clearer the clusterings are."""
+        """Say how much clearer the clusterings are, and what that does not show."""
+        if np.isnan(self.gain):
+            yield "No clustering of the input has two clusters with 5 % of the objects or more."
+            return
         yield (
-            f"The best silhouette in a space is {self.gain:.2f} above that of k-means on a cloud "
-            f"without structure (median of {count(len(self.spaces), 'space')})."
+            f"The clearest clustering of the input, {self.best!r}, has a silhouette "
+            f"{self.gain:+.2f} above that of k-means in clouds without clusters."
         )
+        if not self.is_nothing:
+            yield (
+                "That is no evidence for clusters: curved data without any can pass this test, "
+                "see the guide on the verdict."
+            )
 
 
-def structure_of(problem: Problem, scores: Scores) -> Structure | None:
-    """Compare the best silhouette in each distinct space with that of clouds; None if undefined.
+def structure_of(X: Any, partitions: Partitions, n_jobs: int | None = None) -> Structure:
+    """Compare partitions of the input, and k-means in it, with k-means in two clouds.
 
-    The partitions of a space are those made there; where no partition was made in any space, all.
+    X is rows or distances of the n objects, in memory or on a device.
     """
-    partitions, options, made = problem.partitions, problem.options, scores.made_in
-    per_space = {
-        space: np.flatnonzero(made == i) if (made >= 0).any() else np.arange(len(made))
-        for i, space in enumerate(scores.spaces)
-    }
-    filled = [space for space, which in per_space.items() if len(which)]
-    # Those with the first names, whatever the order of the runs.
-    chosen = tuple(sorted(filled, key=natural_key)[:SPACES])
-    own = {space: (per_space[space], _known(scores, space, per_space[space])) for space in chosen}
-    quiet = replace(options.part(Calling), progress=None)
-    draws = DRAWS if len(chosen) < MANY else 1
-    with open_client(options.scheduler) as client:
-        team = Team(client, problem.runs, partitions, quiet)
-        found = dict(over_spaces(team, chosen, _gain, partitions, draws, own=own))
-    kept = [space for space in chosen if found[space] is not None]
-    if not kept:
-        return None
-    gains = np.array([found[space].value for space in kept])
+    n = partitions.n_objects
+    objects = np.sort(np.random.default_rng(0).permutation(n)[:OBJECTS])
+    sample = _sample(X, objects)
+    given = partitions.take(objects)
+    ks = _ks_tried(given.n_clusters, len(objects))
+    clouds = [*_gaussian_clouds(sample), *_skewed_clouds(sample)]
+    made = _kmeans([sample, *clouds], ks, n_jobs)
+    silhouettes = np.stack(
+        [_silhouettes(rows, own, n_jobs) for rows, own in zip([sample, *clouds], made, strict=True)]
+    )
+    gaussian, skewed = np.nan_to_num(silhouettes[1:]).reshape(2, DRAWS, len(ks)).max(axis=1)
+    of_input = np.where(_has_two_clusters(made[0]), silhouettes[0], np.nan)
+    of_given = np.where(_has_two_clusters(given), _silhouettes(sample, given, n_jobs), np.nan)
+    above = np.interp(np.append(ks, given.n_clusters), ks, np.maximum(gaussian, skewed))
+    gains = np.append(of_input, of_given) - above
+    best = int(np.argmax(np.nan_to_num(gains, nan=-np.inf)))
+    names = [*(f"k-means, K = {k}" for k in ks), *given.names]
     return Structure(
-        tuple(kept),
-        freeze(gains),
-        tuple(partitions.names[found[space].partition] for space in kept),
-        float(np.median(gains)),
-        min(OBJECTS, partitions.n_objects),
+        gain=float(gains[best]),
+        best="" if np.isnan(gains[best]) else names[best],
+        n_clusters=freeze(ks),
+        of_input=freeze(of_input),
+        gaussian=freeze(gaussian),
+        skewed=freeze(skewed),
+        n_objects=len(objects),
     )
 
 
-class _Gain(NamedTuple):
-    value: float
-    partition: int
-
-
-def _known(scores: Scores, space: str, which: np.ndarray) -> np.ndarray | None:
-    """The silhouettes of some partitions in a space, where they are among the scores."""
-    row = scores.spaces.index(space)
-    default = dict(INDICES["silhouette"].params)
-    for label, (name, params) in scores.index_specs.items():
-        if name == "silhouette" and dict(params) == default:
-            found: np.ndarray = scores.values[label][row, which]
-            return found
-    return None
-
-
-def _gain(
-    X: Any,
-    computing: Computing,
-    partitions: Partitions,
-    draws: int,
-    which: np.ndarray,
-    known: np.ndarray | None,
-) -> _Gain | None:
-    """The largest silhouette above the cloud's among some partitions of one space."""
-    n, n_jobs = partitions.n_objects, computing.n_jobs
-    rng = np.random.default_rng(0)
-    rows = np.sort(rng.permutation(n)[:COVARIANCE])
+def _sample(X: Any, objects: np.ndarray) -> np.ndarray:
+    """Some objects as centred rows; their axes where there are no columns, or very many."""
     if has_columns(X):
-        sample = to_numpy(X[rows] if n > COVARIANCE else X).astype(np.float64)
+        X = check_data(X)
+    if has_columns(X) and X.shape[1] < WIDE:
+        rows = to_numpy(X[objects]).astype(np.float64)
     else:
-        sample = coordinates(X, rows)
-    if known is None:
-        few = np.sort(rng.permutation(len(rows))[:OBJECTS])
-        part = partitions.subset(which.tolist()).take(rows[few])
-        known = score_partitions(sample[few], part, ("silhouette",), n_jobs=n_jobs).values[:, 0]
-    ks = partitions.n_clusters[which]
-    usable = np.isfinite(known) & (ks >= 2)
-    if not usable.any():
-        return None
-    which, known, ks = which[usable], known[usable], ks[usable]
-    tried, expected = cloud_silhouettes(sample, ks, min(n, OBJECTS), draws, n_jobs)
-    gains = known - np.interp(ks, tried, expected)
-    best = int(np.argmax(gains))
-    return _Gain(float(gains[best]), int(which[best]))
+        rows = coordinates(X, objects)
+    rows = in_safe_units(rows)[0]
+    rows -= rows.mean(axis=0)
+    varies = np.ptp(rows, axis=0) > 0
+    varies[0] |= not varies.any()
+    varying: np.ndarray = rows[:, varies]
+    return varying
 
 
-def cloud_silhouettes(
-    sample: np.ndarray, ks: np.ndarray, n: int, draws: int = DRAWS, n_jobs: int | None = 1
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean silhouettes of k-means on Gaussian clouds with the covariance of a sample.
-
-    Returns the numbers of clusters that were tried, at most five between the smallest and the
-    largest of ``ks``, and their silhouettes. Clusters hold at least four objects on average.
-    """
+def _ks_tried(ks: np.ndarray, n: int) -> np.ndarray:
+    """At most five numbers of clusters; clusters hold at least four objects on average."""
     tried = np.unique(np.clip(ks, 2, max(2, n // 4)))
     if len(tried) > KS:
         tried = np.unique(np.geomspace(tried[0], tried[-1], KS).round().astype(np.intp))
-    scales = np.sqrt(_variances(sample))
-    clouds = [np.random.default_rng(d).normal(size=(n, len(scales))) * scales for d in range(draws)]
-    labels = np.zeros((draws, len(tried), n), dtype=np.int32)
-
-    def fit(draw: int, at: int) -> None:
-        labels[draw, at] = _kmeans_labels(clouds[draw], int(tried[at]), draw)
-
-    each = [(draw, at) for draw in range(draws) for at in range(len(tried))]
-    in_threads(min(effective_jobs(n_jobs), len(each)), fit, iter([each]))
-    classes, names = tuple(np.arange(k) for k in tried), tuple(map(str, tried))
-    found = []
-    for cloud, own in zip(clouds, labels, strict=True):
-        parts = Partitions(own, classes, names, np.ones(len(tried))).take(np.arange(n))
-        found.append(score_partitions(cloud, parts, ("silhouette",), n_jobs=n_jobs).values[:, 0])
-    return tried, np.nan_to_num(found).mean(axis=0)
+    return tried
 
 
-def _variances(sample: np.ndarray) -> np.ndarray:
-    """Variances along the principal directions; the smallest, a thousandth together, are left out.
-
-    Distances do not change when a cloud is turned, so its directions are not needed.
-    """
-    centred = sample - sample.mean(axis=0)
-    if centred.shape[0] < centred.shape[1]:
-        gram = centred @ centred.T
-    else:
-        gram = centred.T @ centred
-    values = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0) / max(1, len(sample) - 1)
-    total = values.sum()
-    if not total > 0:
-        return np.ones(1)
-    kept = int(np.searchsorted(np.cumsum(values), (1 - SMALL) * total)) + 1
-    found: np.ndarray = values[:kept]
-    return found
+def _gaussian_clouds(rows: np.ndarray) -> Iterator[np.ndarray]:
+    """Clouds with the covariance of centred rows, as large as they are."""
+    for draw in range(DRAWS):
+        yield _mixed(rows, [draw, 0])
 
 
-def _kmeans_labels(cloud: np.ndarray, k: int, seed: int) -> Any:
-    points = prepare(cloud)
-    start = points.take(plus_plus(points, k, np.random.RandomState(seed), n_trials=1))
-    return points.publish(run(points, start, max_iter=ITERATIONS).labels, np.int32)
+def _skewed_clouds(rows: np.ndarray) -> Iterator[np.ndarray]:
+    """Clouds with columns that are unimodal, and the rank correlations of the rows."""
+    normal = ndtri((rankdata(rows, axis=0) - 0.5) / len(rows))
+    normal /= np.maximum(normal.std(axis=0), np.finfo(float).tiny)
+    knots = [nearest_unimodal(column) for column in rows.T]
+    for draw in range(DRAWS):
+        heights = ndtr(_mixed(normal, [draw, 1]))
+        columns = [np.interp(h, *own) for h, own in zip(heights.T, knots, strict=True)]
+        yield np.column_stack(columns)
+
+
+def _mixed(rows: np.ndarray, seed: list[int]) -> np.ndarray:
+    """Random mixtures of centred rows: they are Gaussian and have the covariance of the rows."""
+    n = len(rows)
+    mixed: np.ndarray = np.random.default_rng(seed).normal(size=(n, n)) @ rows / np.sqrt(n)
+    return mixed
+
+
+def _kmeans(tables: list[np.ndarray], ks: np.ndarray, n_jobs: int | None) -> list[Partitions]:
+    """Partitions of each table by k-means, with each K the better one of two starts."""
+    labels = np.zeros((len(tables), len(ks), len(tables[0])), dtype=np.int32)
+    points = [prepare(rows) for rows in tables]
+
+    def fit(t: int, i: int) -> None:
+        rng = np.random.RandomState(t)
+        starts = (points[t].take(plus_plus(points[t], ks[i], rng)) for _ in range(STARTS))
+        ends = [run(points[t], start, max_iter=ITERATIONS) for start in starts]
+        best = min(ends, key=lambda end: end.inertia)
+        labels[t, i] = points[t].publish(best.labels, np.int32)
+
+    fits = [(t, i) for t in range(len(tables)) for i in range(len(ks))]
+    in_threads(min(effective_jobs(n_jobs), len(fits)), fit, iter([fits]))
+    classes, names = tuple(np.arange(k) for k in ks), tuple(map(str, ks))
+    everyone, whole = np.arange(len(tables[0])), np.ones(len(ks))
+    return [Partitions(own, classes, names, whole).take(everyone) for own in labels]
+
+
+def _silhouettes(rows: np.ndarray, partitions: Partitions, n_jobs: int | None) -> np.ndarray:
+    values: np.ndarray = score_partitions(rows, partitions, "silhouette", n_jobs=n_jobs).values
+    return values[:, 0]
+
+
+def _has_two_clusters(partitions: Partitions) -> np.ndarray:
+    """(M,) whether two clusters hold 5 % of the objects: an outlier is no structure."""
+    least = SMALL * partitions.n_objects
+    sizes = (np.bincount(codes[codes >= 0], minlength=2) for codes in partitions.codes)
+    return np.array([np.partition(own, -2)[-2] >= least for own in sizes])

@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,13 @@ from wellsep.distances.base import PairSpace
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.judging import judge
 from wellsep.evaluate.scoring.workers import tell
+from wellsep.evaluate.structure import structure_of
 from wellsep.explorer import candidates
 from wellsep.explorer.candidates import Job
 from wellsep.explorer.embeddings import embed, embedding_kinds
 from wellsep.explorer.given import Given, open_given
 from wellsep.explorer.result import Exploration
+from wellsep.partitions import Partitions
 from wellsep.runs import Run, Runs
 from wellsep.runs.space_files import digest_space
 
@@ -142,6 +144,10 @@ def explore(
             more = [] if asked or making.stopped else _beyond(judgement, tried, n)
             if not more:
                 break
+    if len(given.spaces) == 1:  # the test is made in the units in which the data were compared
+        space = next(iter(given.spaces.values()))
+        partitions = Partitions.from_labels(dict(runs.partitions), noise="penalize")
+        judgement = replace(judgement, structure=structure_of(space, partitions, n_jobs))
     one = _one_cluster(given, judgement, seed, n_jobs, progress)
     notes = [*dict.fromkeys(given.notes), f"Embeddings: {listing(spaces)}.", *making.notes()]
     if not asked and tried != candidates.first_grid(n):
@@ -290,7 +296,7 @@ def _one_cluster(
 ) -> str:
     """Why there is one cluster only, or nothing: by the judge, or by the gap statistic of rows."""
     if judgement.verdict.kind == "nothing to cluster":
-        return "no candidate is clearer than k-means in a cloud without structure."
+        return "no candidate is clearer than k-means in clouds without clusters."
     space = next(iter(given.spaces.values()))
     if len(given.spaces) > 1 or isinstance(space, PairSpace) or space.shape[0] <= GATE_KS[-1]:
         return ""

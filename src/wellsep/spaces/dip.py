@@ -11,7 +11,7 @@ import numpy as np
 
 from wellsep._checks.arrays import check_choice, check_count, check_number, check_numbers, to_numpy
 from wellsep._text.sentences import Views
-from wellsep.spaces.dip_hulls import dip_of_steps
+from wellsep.spaces.dip_hulls import dip_of_steps, majorant, minorant
 from wellsep.spaces.dip_null import ROUNDING, compiled_dips, null_dips, null_table, table_pvalue
 
 METHODS = ("table", "monte-carlo")
@@ -202,15 +202,40 @@ def _measure(ordered: np.ndarray) -> tuple[float, float, float]:
     if compiled is not None:
         height, low, high = compiled(ordered[None])[0].tolist()
         return height, low, high
-    new = ordered[1:] != ordered[:-1]
-    if new.all():
-        distinct, steps = ordered, np.arange(n + 1.0)
-    else:
-        begins = np.concatenate(([0], np.flatnonzero(new) + 1))
-        distinct, steps = ordered[begins], np.append(begins, n).astype(np.float64)
+    distinct, steps = _steps(ordered)
     # Halved twice, differences of the largest floats stay finite.
     dip = dip_of_steps(distinct * 0.25 if huge else distinct, steps[:-1], steps[1:])
     return dip.height, float(distinct[dip.first]), float(distinct[dip.last])
+
+
+def _steps(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values of an ordered sample, and how many objects are below each, and in all."""
+    n = len(ordered)
+    new = ordered[1:] != ordered[:-1]
+    if new.all():
+        return ordered, np.arange(n + 1.0)
+    begins = np.concatenate(([0], np.flatnonzero(new) + 1))
+    return ordered[begins], np.append(begins, n).astype(np.float64)
+
+
+def nearest_unimodal(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distribution with one mode that the dip is measured from, within the range.
+
+    Its distribution function is linear between knots: their heights, from 0 to 1, and their places
+    come back. It is convex up to the mode and concave beyond.
+
+    >>> heights, places = nearest_unimodal(np.array([0.0, 1.0, 1.0, 2.0, 5.0]))
+    >>> heights.round(3).tolist(), places.tolist()
+    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 1.0, 1.0, 2.0, 5.0])
+    """
+    distinct, steps = _steps(np.sort(values))
+    below, upto = steps[:-1], steps[1:]
+    dip = dip_of_steps(distinct, below, upto)
+    left = minorant(distinct[: dip.first + 1], below[: dip.first + 1])
+    right = dip.last + majorant(distinct[dip.last :], upto[dip.last :])
+    heights = np.concatenate([below[left], upto[right] - dip.height])
+    heights = np.maximum.accumulate(heights)
+    return heights / heights[-1], distinct[np.concatenate([left, right])]
 
 
 @dataclass(frozen=True, eq=False)

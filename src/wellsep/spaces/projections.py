@@ -17,6 +17,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from scipy.spatial.distance import pdist
 
+from wellsep._checks.arrays import to_numpy
 from wellsep.distances.base import PairSpace
 
 BLOCK = 1 << 22  # values converted to float64 at a time
@@ -225,7 +226,7 @@ def centred_gram(X: Any, objects: np.ndarray, rng: np.random.Generator | None = 
         gram = -0.5 * D**2
     else:
         rows = X[objects].astype(np.float64)
-        gram = (rows @ rows.T).toarray()
+        gram = to_numpy(rows @ rows.T)
     mean = gram.mean(axis=0)
     centred: np.ndarray = gram - mean - mean[:, None] + mean.mean()
     return centred

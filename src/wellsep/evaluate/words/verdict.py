@@ -16,13 +16,13 @@ from wellsep._text.sentences import count, listing
 from wellsep.evaluate.answer import describe_coverage
 from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.ranking import Ranking
-from wellsep.evaluate.structure import Structure
+from wellsep.evaluate.structure import NOTHING, Structure
 from wellsep.evaluate.vote.answer import Camps, Consensus
 from wellsep.evaluate.vote.rule import FEWEST
 from wellsep.runs.folder_names import natural_key
 
 # Thresholds, measured on open experiments; the guide says how.
-NOTHING, LITTLE = 0.05, 0.12  # silhouette above that of a cloud without structure
+LITTLE = 0.12  # silhouette above that of clouds without clusters
 APART, ASIDE = 0.5, 0.75  # ARI of the two judges' picks: they disagree; worth a word
 SAME, ALIKE = 0.95, 0.75  # ARI from which on two partitions are one answer; much the same
 SPREAD = 2.0  # standard deviations within which a gap between scores is no difference
@@ -113,7 +113,7 @@ def verdict(
     vote : Consensus, optional
         The vote of its partitions, whoever decides.
     structure : Structure, optional
-        How much clearer the partitions are than k-means on a cloud.
+        How much clearer clusterings of the input are than k-means in clouds without clusters.
     agreed : AgreedGroups
         The groups that every contender finds, and what is open.
     made_in : sequence of str
@@ -227,13 +227,15 @@ class Facts:
 
     @property
     def gain(self) -> float | None:
-        """How much clearer the partitions are than k-means on a cloud; None if not tested."""
-        return None if self.structure is None else self.structure.gain
+        """How much clearer clusterings of the input are than k-means in clouds; None if unknown."""
+        if self.structure is None or np.isnan(self.structure.gain):
+            return None
+        return self.structure.gain
 
     @property
     def nothing(self) -> bool:
         """Whether there is nothing to cluster."""
-        return self.gain is not None and self.gain < NOTHING
+        return self.structure is not None and self.structure.is_nothing
 
     @cached_property
     def picks(self) -> dict[str, tuple[int, ...]]:
@@ -426,9 +428,9 @@ class _Words(Facts):
 
     def say_nothing(self) -> str:
         return (
-            "Nothing to cluster: the clusterings are no clearer than those that k-means finds in a "
-            f"cloud without structure (difference in silhouette {self.gain:+.2f}, at least "
-            f"+{NOTHING:g} needed)."
+            "Nothing to cluster: no clustering of the input is clearer than those that k-means "
+            f"finds in clouds without clusters (difference in silhouette {self.gain:+.2f}, at "
+            f"least +{NOTHING:g} needed)."
         )
 
     def say_disagree(self) -> str:
@@ -568,13 +570,15 @@ class _Words(Facts):
             yield f"Only clusterings with {_tried(self.ks)} were tried, so no others can be ranked."
 
     def _on_structure(self) -> Iterator[str]:
-        if self.structure is None:
-            why = "there is no embedding" if self.ace is None else "no silhouette"
+        if self.gain is None:
+            why = "that needs the input (X)"
+            if self.structure is not None:
+                why = "every clustering of the input cuts off a few objects only"
             yield f"Whether there is anything to cluster was not tested: {why}."
-        elif self.gain is not None and NOTHING <= self.gain < LITTLE:
+        elif NOTHING <= self.gain < LITTLE:
             yield (
-                "The clusterings are little clearer than those that k-means finds in a cloud "
-                f"without structure (difference in silhouette {self.gain:+.2f})."
+                "The clusterings of the input are little clearer than those that k-means finds in "
+                f"clouds without clusters (difference in silhouette {self.gain:+.2f})."
             )
 
     def _on_judges(self) -> Iterator[str]:
