@@ -53,11 +53,11 @@ def test_centres_of_every_start_are_made_from_one_copy(latent, init):
 
 def test_the_device_does_not_change_the_clusters(latent):
     there, here = (kmeans(z, 5, n_init=3, seed=7) for z in (latent, torch.tensor(POINTS).float()))
-    np.testing.assert_array_equal(there.labels, here.labels)
-    np.testing.assert_array_equal(there.centers, here.centers)
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    np.testing.assert_array_equal(there.cluster_centers_, here.cluster_centers_)
 
 
 def test_the_cost_is_scikit_learns():
     found = kmeans(torch.tensor(POINTS), 5, n_init=20, seed=0)
-    cost = ((POINTS - found.centers[found.labels]) ** 2).sum()
+    cost = ((POINTS - found.cluster_centers_[found.labels_]) ** 2).sum()
     assert cost == pytest.approx(KMeans(5, n_init=20, random_state=0).fit(POINTS).inertia_)

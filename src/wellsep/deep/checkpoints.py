@@ -28,12 +28,6 @@ _KIND, _SAVED_FORMAT = "estimator", 3
 _PLAIN = ("device_", "seed_", "n_iter_", "history_", "n_features_in_", "_n_dimensions")
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
-    """Write tensors and a JSON record to one file, all or nothing."""
-    with replace_file(path) as temporary:
-        save_tensors(temporary, tensors, record)
-
-
 def save_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
     """Write tensors and a JSON record to a new file."""
     flat = {name: t.detach().contiguous().cpu().clone() for name, t in tensors.items()}
@@ -43,7 +37,7 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any])
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `write_tensors` wrote."""
+    """What `save_tensors` wrote."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -98,7 +92,8 @@ class Checkpoint:
         """Replace what is kept by a newer state."""
         if self.path is not None:
             record = {"format": FORMAT, "identity": self.identity, **record}
-            write_tensors(self.path, tensors, record)
+            with replace_file(self.path) as temporary:
+                save_tensors(temporary, tensors, record)
 
     def group(self, prefix: str) -> dict[str, Tensor]:
         """The kept tensors whose names start with `prefix/`, without it."""

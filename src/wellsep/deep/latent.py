@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,14 +28,7 @@ class Centers(nn.Module):
         self.points = nn.Parameter(points.clone())
 
 
-class Partition(NamedTuple):
-    """Clusters of embedded objects."""
-
-    labels: np.ndarray
-    centers: np.ndarray
-
-
-def kmeans(embedding: Tensor, n_clusters: int, *, n_init: int, seed: int) -> Partition:
+def kmeans(embedding: Tensor, n_clusters: int, *, n_init: int, seed: int) -> KMeans:
     """Return the best of several k-means runs from k-means++ starts, the same on every call.
 
     It runs on the host: a latent space has few dimensions, and on a card every iteration of every
@@ -44,8 +37,7 @@ def kmeans(embedding: Tensor, n_clusters: int, *, n_init: int, seed: int) -> Par
     points = _on_host(embedding)
     # Threads add up in any order; one thread gives the same digits every time.
     with threadpool_limits(limits=1):
-        model = KMeans(n_clusters, n_init=n_init, random_state=seed % 2**32).fit(points)
-    return Partition(model.labels_, model.cluster_centers_)
+        return KMeans(n_clusters, n_init=n_init, random_state=seed % 2**32).fit(points)
 
 
 def _on_host(embedding: Tensor) -> np.ndarray:
@@ -72,9 +64,8 @@ def starting_centers(embedding: Tensor, n_clusters: int, init: Any, seed: int) -
     """Centres to start from: given ones, k-means (20 starts), one k-means++, or random objects."""
     if not isinstance(init, str):
         return check_numbers("init", init)
-    check_choice("init", init, INITS)
     if init == "k-means":
-        return kmeans(embedding, n_clusters, n_init=20, seed=seed).centers
+        return kmeans(embedding, n_clusters, n_init=20, seed=seed).cluster_centers_
     points = _on_host(embedding)
     if init == "random":
         rows = np.random.default_rng(seed).choice(len(points), n_clusters, replace=False)

@@ -72,8 +72,6 @@ class Table:
         Other columns that hold ids, and are no values.
     header : bool
         Whether the first row holds names.
-    separator : str or None
-        Between cells; None for blanks, and in Parquet.
     """
 
     names: tuple[str, ...]
@@ -81,15 +79,8 @@ class Table:
     ids: np.ndarray | None = None
     id_name: str | None = None
     header: bool = True
-    separator: str | None = None
     id_place: int | None = None
     left_out: tuple[str, ...] = ()
-
-    @property
-    def n_objects(self) -> int:
-        """How many rows the table has."""
-        columns = self.columns if self.ids is None else (self.ids,)
-        return len(columns[0])
 
     def matrix(self, what: str) -> np.ndarray:
         """All columns side by side, objects × features; words are refused."""
@@ -129,9 +120,9 @@ def read_table(
     what = path.name if what is None else what
     if kind == ".parquet":
         names, columns, index = _read_parquet(path, what, gaps)
-        header, separator = True, None
+        header = True
     else:
-        names, columns, header, separator = read_text(
+        names, columns, header = read_text(
             path, SEPARATORS[kind], what, header=choice.header, gaps=gaps
         )
         index = []
@@ -143,19 +134,16 @@ def read_table(
         ids=columns[places[0]] if places else None,
         id_name=names[places[0]] if places and header else None,
         header=header,
-        separator=separator,
         id_place=places[0] if places else None,
         left_out=tuple(names[place] for place in places[1:] if place not in chosen),
     )
 
 
-def read_matrix(
-    path: str | os.PathLike[str], *, key: str | None = None, choice: TableChoice = AS_IT_LOOKS
-) -> np.ndarray:
+def read_matrix(path: str | os.PathLike[str]) -> np.ndarray:
     """Read a numeric matrix, one object per row; a column of ids is left out.
 
     A text file may have a header. An ``.npz`` file must hold one array, or one named ``X``,
-    ``data`` or ``embedding``, or the one that ``key`` names. Nothing is unpickled.
+    ``data`` or ``embedding``. Nothing is unpickled.
 
     Examples
     --------
@@ -168,9 +156,9 @@ def read_matrix(
     """
     path, kind = _existing(path)
     if kind in (".npy", ".npz"):
-        matrix = read_array(path, key=key)
+        matrix = read_array(path)
     else:
-        matrix = read_table(path, None, choice).matrix(path.name).astype(np.float64)
+        matrix = read_table(path).matrix(path.name).astype(np.float64)
     if matrix.dtype.kind not in "fiub":
         raise ValueError(f"{path.name} must hold numbers, got dtype {matrix.dtype}.")
     if matrix.ndim < 2 or 0 in matrix.shape:
@@ -180,27 +168,23 @@ def read_matrix(
     return matrix.reshape(len(matrix), -1)
 
 
-def read_array(path: str | os.PathLike[str], *, key: str | None = None) -> np.ndarray:
+def read_array(path: str | os.PathLike[str]) -> np.ndarray:
     """Read the array of an ``.npy`` file, or the one of an ``.npz`` file that holds the objects."""
     path = Path(path)
     try:
         if path.suffix == ".npy":
             return np.array(stored_npy(path, path.name).open())
         there = [member.removesuffix(".npy") for member in members(path, path.name)]
-        names = [key] if key is not None else [name for name in _MATRIX_KEYS if name in there]
-        if not names and len(there) == 1:
-            names = there
-        if names and names[0] in there:
+        names = [name for name in _MATRIX_KEYS if name in there] or there
+        if names and (names[0] in _MATRIX_KEYS or len(there) == 1):
             return np.array(stored_member(path, f"{names[0]}.npy", path.name).open())
     except ValueError as error:
         raise _not_numpy(path, error) from error
-    wanted = "one array or one named X" if key is None else f"an array named {key}"
-    raise ValueError(f"{path.name} must hold {wanted}, got {', '.join(there) or 'nothing'}.")
+    got = ", ".join(there) or "nothing"
+    raise ValueError(f"{path.name} must hold one array or one named X, got {got}.")
 
 
-def read_labels(
-    path: str | os.PathLike[str], choice: TableChoice = AS_IT_LOOKS, *, gaps: bool = False
-) -> dict[str, np.ndarray]:
+def read_labels(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Read one or more partitions, by name.
 
     Each column of a text or Parquet file but that of ids is a partition named by its header; an
@@ -230,7 +214,7 @@ def read_labels(
         if not found and (both := [name for name in tables if name in arrays]):
             found = _rows(both[0], arrays[both[0]], path.name)
     else:
-        table = read_table(path, None, choice, gaps=gaps)
+        table = read_table(path)
         found = dict(zip(table.names, table.columns, strict=True))
     if not found:
         raise ValueError(f"{path.name} must hold at least one label vector, got none.")

@@ -23,23 +23,22 @@ MISSING = {"na", "n/a", "nan", "null", "none", "?", "-"}  # neither a name nor a
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _SNIFFED = 20  # lines read to find the separator
 
-Columns = tuple[list[str], list[np.ndarray], bool, str | None]
+Columns = tuple[list[str], list[np.ndarray], bool]
 
 
 def read_text(
     path: Path, usual: str | None, what: str, *, header: bool | None, gaps: bool
 ) -> Columns:
-    """Names, columns, whether the first row holds names, and the separator.
+    """Names, columns, and whether the first row holds names.
 
     ``header`` decides about the first row; None: as it looks. With ``gaps`` cells may be empty.
     """
     stem = path.name.split(".")[0]
     floats = _read_floats(path, usual, header)
     if floats is not None:
-        first, matrix, headed, separator = floats
-        return _names_of(first, stem, what, headed), list(matrix.T), headed, separator
-    rows, separator = _read_rows(path, usual, what, header)
-    return *_columns_of(rows, stem, what, header, gaps), separator
+        first, matrix, headed = floats
+        return _names_of(first, stem, what, headed), list(matrix.T), headed
+    return _columns_of(_read_rows(path, usual, what, header), stem, what, header, gaps)
 
 
 def is_index_name(name: str, first: bool) -> bool:
@@ -49,8 +48,8 @@ def is_index_name(name: str, first: bool) -> bool:
 
 def _read_floats(
     path: Path, usual: str | None, header: bool | None
-) -> tuple[list[str], np.ndarray, bool, str | None] | None:
-    """First row, numbers, whether that row is a header, separator; None for any other table.
+) -> tuple[list[str], np.ndarray, bool] | None:
+    """First row, numbers, whether that row is a header; None for any other table.
 
     NumPy's own reader is several times as fast, and refuses what is not a number. It is asked
     where the first lines show that no column holds integers.
@@ -75,13 +74,11 @@ def _read_floats(
         )  # fmt: skip
     except (ValueError, csv.Error):
         return None
-    return (rows[0], matrix, header, separator) if matrix.shape[1] == len(rows[0]) else None
+    return (rows[0], matrix, header) if matrix.shape[1] == len(rows[0]) else None
 
 
-def _read_rows(
-    path: Path, usual: str | None, what: str, header: bool | None
-) -> tuple[list[list[str]], str | None]:
-    """All rows of a text file, and the separator of their cells."""
+def _read_rows(path: Path, usual: str | None, what: str, header: bool | None) -> list[list[str]]:
+    """All rows of a text file."""
     opener: Any = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
@@ -115,7 +112,7 @@ def _read_rows(
                 f"{what} must have {width} cell{'s' * (width > 1)} in every row, got {len(row)} "
                 f"in row {number} of {path.name}."
             )
-    return rows, separator
+    return rows
 
 
 def _split(lines: Iterable[str], separator: str | None) -> list[list[str]]:
@@ -147,7 +144,7 @@ def _separator_of(lines: list[str], usual: str | None) -> str | None:
 
 def _columns_of(
     rows: list[list[str]], stem: str, what: str, header: bool | None, gaps: bool
-) -> tuple[list[str], list[np.ndarray], bool]:
+) -> Columns:
     if header is not False and len(rows) == 1 and not any(map(is_number, rows[0])):
         raise ValueError(f"{what} must have rows below its header, got {', '.join(rows[0])} alone.")
     header = _has_header(rows, header)

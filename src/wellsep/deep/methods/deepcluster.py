@@ -159,10 +159,10 @@ class DeepCluster(DeepClusterer):
             whitening = Whitening.fitted(features, settings["n_components"])
             white = whitening.apply(features)
             seed = trainer.seed_for(purpose)
-            found = kmeans(torch.from_numpy(white), self.n_clusters, n_init=3, seed=seed)
-            centers = found.centers.astype(np.float32)
+            model = kmeans(torch.from_numpy(white), self.n_clusters, n_init=3, seed=seed)
+            centers = model.cluster_centers_.astype(np.float32)
             arrays = {f"whitening_{name}_": part for name, part in whitening._asdict().items()}
-            return Outcome(found.labels.astype(np.int64), white, centers, arrays)
+            return Outcome(model.labels_.astype(np.int64), white, centers, arrays)
 
         def relabel(epoch: int) -> None:
             latest[:] = [clustered(f"kmeans-{epoch}")]

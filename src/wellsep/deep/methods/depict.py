@@ -277,7 +277,7 @@ class DEPICT(FromAutoencoder):
         if not isinstance(self.init, str):
             return _given_labels(self.init, len(z), self.n_clusters)
         if self.init == "k-means":
-            return kmeans(z, self.n_clusters, n_init=40, seed=trainer.seed_for("start")).labels
+            return kmeans(z, self.n_clusters, n_init=40, seed=trainer.seed_for("start")).labels_
         return path_integral(z, self.n_clusters)
 
     def _assign(self, embedding: np.ndarray) -> np.ndarray:
