@@ -110,10 +110,7 @@ def train(
     storage = for_all.pop("storage", None)
     unnamed = {name: for_all.pop(name) for name in UNNAMED if name in for_all}
     model: Any = deep.METHODS[METHODS[method]](k, device=device, random_state=seed, **unnamed)
-    words = [*(grid or []), *(more or [])]
-    settings = parse_grid(words)
-    if trials is None:
-        refuse_ranges(words, settings)
+    settings = parse_grid([*(grid or []), *(more or [])])
     total = trials if trials is not None else math.prod(map(len, settings.values()))
     reader = TableReader([Path(data)], ids=ids, no_header=no_header, columns=columns)
     X, names = _read(reader, data)
@@ -175,16 +172,6 @@ class _Counter:
         """Show how many runs are done, and which one has begun."""
         title = f"Training {self.method}: {self.done} of {self.total} runs"
         self.told(self.done, self.total, title + (f", now {name}" if name else ""))
-
-
-def refuse_ranges(words: list[str], settings: dict[str, Any]) -> None:
-    """Refuse ranges without --trials, which only draws from them."""
-    for word in words:
-        if isinstance(settings[split_setting(word)[0]], tuple):
-            raise ValueError(
-                f"grid must list values such as lr=1e-4,1e-3 without --trials, got the range "
-                f"{word!r}; add --trials 20 to draw 20 settings from it."
-            )
 
 
 def parse_grid(words: list[str]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ SYNONYMS = {
     "k_range": "k",
     "n_clusters": "k",
     "n_repeats": "repeats",
+    "n_trials": "trials",
     "column": "truth",
     "name": "data",
 }

@@ -73,8 +73,8 @@ def sweep(
     X : array
         Data, see `DeepKMeans.fit`.
     grid : dict
-        Values to try for each parameter. For Optuna a pair of numbers as a tuple,
-        ``(low, high)`` or ``(low, high, "log")``, is a range; a list is a choice.
+        Lists of values to try for each parameter. A tuple, ``(low, high)`` or
+        ``(low, high, "log")``, is a range that a study draws from.
     out : path
         Folder of runs.
     n_trials : int, optional
@@ -124,10 +124,14 @@ def sweep(
     fixed = {} if fixed is None else fixed
     check_mapping("fixed", fixed)
     _check_grid(estimator, {name: [value] for name, value in fixed.items()}, "fixed")
-    if n_trials is None:
-        _refuse_ranges(grid)
-    else:
+    if n_trials is not None:
         check_count("n_trials", n_trials)
+    for name, values in grid.items() if n_trials is None else ():
+        if isinstance(values, tuple):
+            raise ValueError(
+                f"grid must list the values of {name}, got the range {values!r}; only studies "
+                "draw from ranges (n_trials)."
+            )
     check_function("objective", objective)
     check_function("on_trial", on_trial)
     check_function("on_start", on_start)
@@ -165,15 +169,6 @@ def sweep(
     ]
     trials = _run_grid(job, settings, n_jobs, on_trial, on_start)
     return Sweep(folder, tuple(trials))
-
-
-def _refuse_ranges(grid: Mapping[str, Sequence[Any]]) -> None:
-    for name, values in grid.items():
-        if isinstance(values, tuple) and values[2:] == ("log",):
-            raise ValueError(
-                f"grid must list the values of {name}, got the range {values!r}; ranges need "
-                "n_trials."
-            )
 
 
 def _check_grid(estimator: Any, grid: Mapping[str, Sequence[Any]], called: str = "grid") -> None:
