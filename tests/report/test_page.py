@@ -200,7 +200,7 @@ def test_other_runs_than_those_ranked_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["ranking", "ace", "vote", "scores", "dict"])
-def test_anything_else_than_a_judgement_a_k_or_a_stability_is_refused(kind, tmp_path):
+def test_anything_else_than_a_result_with_a_page_is_refused(kind, tmp_path):
     judged = small_judgement()
     given = {
         "ranking": judged.ranking,
@@ -209,7 +209,9 @@ def test_anything_else_than_a_judgement_a_k_or_a_stability_is_refused(kind, tmp_
         "scores": judged.scores,
         "dict": {"best": 1},
     }[kind]
-    kinds = "must be a Judgement, an Exploration, a ChosenK or a Stability, got"
+    kinds = (
+        "must be a Judgement, an Exploration, a ChosenK, a Stability, a ClusterDescription or a "
+    )
     with pytest.raises(TypeError, match=kinds):
         ws.render_report(given, tmp_path / "r.html")
 

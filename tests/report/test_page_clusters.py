@@ -140,11 +140,13 @@ def test_of_many_objects_a_sample_with_each_cluster_is_described():
     assert sample.notes[-1].startswith("All but the sizes comes from ")
 
 
-def test_input_that_holds_distances_leaves_the_features_to_the_space():
+def test_axes_of_embeddings_are_no_features_and_distances_have_none():
     runs, X = runs_of_three(60, 3)
     apart = ws.Distances(np.sqrt(((X[:60, None] - X[None, :60]) ** 2).sum(-1)))
-    judgement = ws.judge(runs, X=apart, n_draws=0, dip=False)
-    assert judgement.clusters.descriptions[judgement.ranking.best].features[0] == "column 0"
+    for given, names in (({"X": apart}, ()), ({}, ()), ({"X": X[:60]}, ("feature 0",))):
+        judgement = ws.judge(runs, n_draws=0, dip=False, **given)
+        described = judgement.clusters.descriptions[judgement.ranking.best]
+        assert described.features[:1] == names
 
 
 def test_a_judgement_without_descriptions_describes_its_best_alone():

@@ -324,14 +324,14 @@ def test_the_command_on_the_page_makes_the_same_page_but_for_the_date(
 def test_the_table_of_clusters_follows_the_chosen_run(visit):
     seen = visit()
     table = seen.page.locator("#clusters-shown")
-    assert "what makes it" in table.inner_text()
+    assert "nearest cluster" in table.inner_text()
     order = seen.page.locator("#ranking-table tbody tr:not([hidden])")
     order.nth(1).click()
     name = order.nth(1).locator("th.name bdi").inner_text()
     assert seen.page.inner_text("#clusters-of") == name
-    assert "what makes it" in table.inner_text()
+    assert "nearest cluster" in table.inner_text()
     order.last.click()
-    assert "what makes it" not in table.inner_text()
+    assert "nearest cluster" not in table.inner_text()
     assert "share" in table.inner_text()
     assert "Only the sizes of its clusters are stored." in seen.page.inner_text("#clusters-said")
     assert seen.problems == []

@@ -19,6 +19,7 @@ from wellsep.adapters.columns import made_in, propose, why_no_clustering
 from wellsep.adapters.stores import matching, require
 from wellsep.distances.matrix import Distances
 from wellsep.runs import Runs
+from wellsep.runs.collection import Features
 
 
 def runs_from_anndata(
@@ -117,6 +118,7 @@ class Parts(NamedTuple):
     open_labels: Callable[[str], Any]
     open_params: Callable[[str], Any]
     ids: np.ndarray
+    features: Features | None  # the matrix before it was scaled, where AnnData kept that
 
 
 @contextlib.contextmanager
@@ -152,7 +154,39 @@ def _parts_of(adata: Any) -> Parts:
         open_labels=lambda column: adata.obs[column],
         open_params=lambda column: adata.uns.get(column, {}).get("params"),
         ids=np.asarray(adata.obs_names, dtype=np.str_),
+        features=_features_of(adata),
     )
+
+
+def _features_of(adata: Any) -> Features | None:
+    """The genes: of ``raw`` where it is kept, since X is often scaled; else of X."""
+    matrix = adata if adata.raw is None else adata.raw
+    if matrix.X is None:
+        return None
+    return Features(tuple(map(str, matrix.var_names)), lambda rows: _dense(matrix.X[rows]))
+
+
+def _features_in(path: Path, file: Any) -> Features | None:
+    """The same of a file, which is opened again when rows are asked for."""
+    anndata = require("anndata", "anndata")
+    h5py = require("h5py", "anndata")
+    place = "raw/" if "raw/X" in file and "raw/var" in file else ""
+    if f"{place}X" not in file or not isinstance(file.get(f"{place}var"), h5py.Group):
+        return None
+
+    def rows(objects: np.ndarray) -> np.ndarray:
+        with _sound(path), h5py.File(path, "r") as again:
+            matrix = again[f"{place}X"]
+            sparse = isinstance(matrix, h5py.Group)
+            return _dense((anndata.io.sparse_dataset(matrix) if sparse else matrix)[objects])
+
+    with _sound(path):
+        var = file[f"{place}var"]
+        return Features(tuple(map(str, anndata.io.read_elem(var[var.attrs["_index"]]))), rows)
+
+
+def _dense(rows: Any) -> np.ndarray:
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 
 
 @contextlib.contextmanager
@@ -228,6 +262,7 @@ def _opened_file(path: Path) -> Iterator[Parts]:
                     open_labels=lambda column: read(f"obs/{column}"),
                     open_params=open_params,
                     ids=np.asarray(ids, dtype=np.str_),
+                    features=_features_in(path, file),
                 )
         yield parts
 
@@ -283,6 +318,7 @@ def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
         layouts={key: opened[key] for key in layouts},
         notes=tuple(notes),
         objects=_about_objects([c for c in columns if c not in values], open_labels),
+        features=parts.features,
     )
 
 

@@ -11,7 +11,7 @@ import typer
 import wellsep as ws
 from wellsep._text.sentences import count
 from wellsep.cli import options
-from wellsep.cli.deliver import Outputs, check_target, write_columns
+from wellsep.cli.deliver import Outputs, check_target, command_of, write_columns, wrote
 from wellsep.cli.options import (
     ONE_CLUSTER,
     clusterer,
@@ -92,7 +92,7 @@ def choose_k(
     outputs.check(data)
     voting: dict[str, Any] = {} if not index else {"indices": [parse_index(i) for i in index]}
     reader = TableReader([data], ids=ids, no_header=no_header, columns=columns)
-    X, names = _read(reader, data, scale, space)
+    X, unscaled, names = _read(reader, data, scale, space)
     with warnings.catch_warnings(), progress_bar() as told:
         # The numbers of clusters that could not be fitted are named in the output.
         warnings.simplefilter("ignore", FitFailedWarning)
@@ -109,7 +109,8 @@ def choose_k(
         )
     reader.tell()
     labels = None if output is None else _labels(chosen.labels_for(), names)
-    outputs.deliver(chosen, _print_chosen, table=labels, runs=named(reader, X))
+    page = {"runs": named(reader, X), "features": named(reader, unscaled)}
+    outputs.deliver(chosen, _print_chosen, table=labels, **page)
     if chosen.best == 1:
         raise typer.Exit(ONE_CLUSTER)
 
@@ -134,6 +135,7 @@ def _print_chosen(chosen: ChosenK) -> None:
 
 
 def cluster(
+    context: typer.Context,
     data: options.Data,
     k: Annotated[
         int,
@@ -157,6 +159,7 @@ def cluster(
     space: options.Space = None,
     scale: options.Scale = False,
     seed: options.Seed = 0,
+    report: options.Report = None,
     ids: options.Ids = None,
     no_header: options.NoHeader = False,
     columns: options.Columns = None,
@@ -168,24 +171,26 @@ def cluster(
     Examples:
       wellsep cluster data.csv -k 8 -o labels.csv
       wellsep cluster data.npy --method lof-k-means --set n_neighbors=10 -k 4 -o labels.npy
-      wellsep cluster data.parquet --method k-means -k 12 --scale --json
+      wellsep cluster data.parquet --method k-means -k 12 --scale --report page.html
       wellsep cluster large.npy -k 100 --batch 50000 -o labels.npy
     """
     import numpy as np
 
     from wellsep.cluster.fitting import fit_labels
 
-    outputs = Outputs(as_json, output=output, labels=True)
+    outputs = Outputs(as_json, output=output, labels=True, report=report, context=context)
     outputs.check(data)
     check_target("centers", centers, (".npy",), data)
     if centers is not None and output is not None and centers.absolute() == output.absolute():
         raise ValueError(f"centers must be another file than output, got {centers} for both.")
     if centers is not None and method == "ward":
         raise ValueError("centers must be left out for a method without centres, got ward.")
+    if report is not None and batch is not None:
+        raise ValueError("report must be left out with --batch, which keeps the data on disk.")
     reader = TableReader([data], ids=ids, no_header=no_header, columns=columns)
     model = clusterer(method, k, seed, parse_settings(settings))
     if batch is None:
-        X, names = _read(reader, data, scale, space)
+        X, unscaled, names = _read(reader, data, scale, space)
     else:
         X, names = _open_map(data, method, scale), None
         model.set_params(batch_size=batch)
@@ -211,23 +216,30 @@ def cluster(
                 "labels": None if output is not None else fitted.labels,
             }
         )
-        return
-    shares = (sizes / len(X)).tolist()
-    print_table(
-        list(zip(labels.tolist(), sizes.tolist(), shares, strict=True)),
-        ["cluster", "objects", "share"],
-    )
-    ends = "" if inertia is None else f", inertia {inertia:.6g}"
-    found, objects = count(len(labels), "cluster"), count(len(X), "object")
-    print_line(f"{method}: {found} of {objects}{ends}.")
-    if output is None:
-        print_line("Labels were not written. Name a file with --output.")
+    else:
+        shares = (sizes / len(X)).tolist()
+        print_table(
+            list(zip(labels.tolist(), sizes.tolist(), shares, strict=True)),
+            ["cluster", "objects", "share"],
+        )
+        ends = "" if inertia is None else f", inertia {inertia:.6g}"
+        found, objects = count(len(labels), "cluster"), count(len(X), "object")
+        print_line(f"{method}: {found} of {objects}{ends}.")
+        if output is None:
+            print_line("Labels were not written. Name a file with --output.")
+    if report is not None:
+        described = ws.describe_clusters(
+            X, fitted.labels, reader.features, features=unscaled, ids=names
+        )
+        page = {"runs": named(reader, X), "labels": fitted.labels}
+        ws.render_report(described, report, command=command_of(context), **page)
+        wrote(report)
 
 
 def _read(
     reader: TableReader, path: Path, scale: bool, space: str | None
-) -> tuple[Any, np.ndarray | None]:
-    """The data, scaled where that is asked for, and the ids of the objects."""
+) -> tuple[Any, Any, np.ndarray | None]:
+    """The data, scaled where that is asked for and as they are, and the ids of the objects."""
     from wellsep._checks.arrays import check_data, spreads_apart
 
     matrix, names = reader.data(path, space)
@@ -235,7 +247,7 @@ def _read(
     warning = None if scale else spreads_apart(X, reader.features)
     if warning is not None:
         reader.said.append(in_shell_words(warning, {}))
-    return scaled(X, scale), names
+    return scaled(X, scale), X, names
 
 
 def _open_map(path: Path, method: str, scale: bool) -> np.ndarray:

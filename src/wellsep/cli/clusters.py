@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 def describe(
+    context: typer.Context,
     data: options.Data,
     labels: Annotated[
         Path | None, typer.Argument(help="Label file with the clustering to describe.")
@@ -47,6 +48,7 @@ def describe(
     space: options.Space = None,
     scale: options.Scale = False,
     output: options.Table = None,
+    report: options.Report = None,
     save: options.Keep = None,
     ids: options.Ids = None,
     no_header: options.NoHeader = False,
@@ -63,10 +65,11 @@ def describe(
       wellsep describe data.csv labels.csv --labels k3 --scale --json
       wellsep describe cells.csv cells.csv --ids barcode --columns 'pc*' --labels leiden
       wellsep describe data.h5ad --labels leiden_1.0 --space X_pca -o clusters.csv
+      wellsep describe data.csv labels.csv --report page.html
     """
     from wellsep.cluster.resampling.result import Stability
 
-    outputs = Outputs(as_json, save, output)
+    outputs = Outputs(as_json, save, output, report, context=context)
     outputs.check(data, labels)
     record = None if stability is None else Stability.load(stability)
     reader = TableReader(
@@ -78,9 +81,10 @@ def describe(
         partitions=partitions,
     )
     X, clusterings = reader.data_and_partitions(data, space)
+    clusters = the_only_one(clusterings, data)
     result = ws.describe_clusters(
         scaled(X, scale),
-        the_only_one(clusterings, data),
+        clusters,
         reader.features,
         stability=record,
         features=X,
@@ -88,7 +92,8 @@ def describe(
         noise=noise,
     )
     reader.tell()
-    outputs.deliver(result, print_description)
+    page = {"runs": named(reader, scaled(X, scale)), "labels": clusters}
+    outputs.deliver(result, print_description, **page)
 
 
 def print_description(result: ClusterDescription) -> None:
@@ -200,11 +205,10 @@ def stability(
         judged = the_only_one(clusterings, data)
     else:
         (X, _), judged = reader.data(data, space), None
-    X = scaled(X, scale)
     with progress_bar() as told:
         result = ws.stability(
             model,
-            X,
+            scaled(X, scale),
             judged,
             n_draws=n_draws,
             subsample=subsample,
@@ -214,7 +218,8 @@ def stability(
             progress=lambda done, total, what: told(done, total, "Clustering samples"),
         )
     reader.tell()
-    outputs.deliver(result, print_stability, runs=named(reader, X))
+    page = {"runs": named(reader, scaled(X, scale)), "features": named(reader, X)}
+    outputs.deliver(result, print_stability, **page)
 
 
 def print_stability(result: Stability) -> None:
@@ -231,6 +236,7 @@ def print_stability(result: Stability) -> None:
 
 
 def resolutions(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -245,6 +251,7 @@ def resolutions(
         ),
     ] = None,
     output: options.Table = None,
+    report: options.Report = None,
     save: options.Keep = None,
     as_json: options.Json = False,
 ) -> None:
@@ -256,9 +263,9 @@ def resolutions(
     Examples:
       wellsep resolutions labels.csv
       wellsep resolutions data.h5ad --labels 'leiden_*' -o links.csv
-      wellsep resolutions chosen/ --json
+      wellsep resolutions chosen/ --report page.html
     """
-    outputs = Outputs(as_json, save, output)
+    outputs = Outputs(as_json, save, output, report, context=context)
     outputs.check(source)
     tree = ws.resolution_tree(_clusterings(source, labels), None if is_anndata(source) else labels)
     outputs.deliver(tree, print_tree)

@@ -358,8 +358,10 @@ def _describe(
     (best, space), partitions, runs = chosen[0], problem.partitions, problem.given
     own = partitions[partitions.names.index(best)]
     details = object_details(runs.spaces[space], own, space, device=problem.options.device)
-    given = {"X": problem.options.X, "ids": runs.ids, "details": details}
-    descriptions = describe_best(runs.spaces, partitions, chosen, **given)
+    X = runs.features if problem.options.X is None else problem.options.X
+    descriptions = describe_best(
+        runs.spaces, partitions, chosen, X=X, ids=runs.ids, details=details
+    )
     return details, replace(clusters, descriptions=descriptions)
 
 

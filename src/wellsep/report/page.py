@@ -17,19 +17,19 @@ import jinja2
 from markupsafe import Markup, escape
 
 from wellsep import __version__
-from wellsep._checks.arrays import (
-    check_choice,
-)
+from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_path, check_text
 from wellsep._files.replace import write_text
 from wellsep._text.glossary import WORDS
 from wellsep._text.sentences import CLUSTERS, DIVERGING, SURFACES, cell, count
-from wellsep.evaluate import Judgement
+from wellsep.evaluate import ClusterDescription, Judgement, ResolutionTree
 from wellsep.report.figures.records import Column, Page
 from wellsep.report.pack import BIDI, safe_json
 from wellsep.report.pages.choose_k import build_k_page
+from wellsep.report.pages.clusters import build_clusters_page
 from wellsep.report.pages.ranking import build_ranking_page
 from wellsep.report.pages.stability import build_stability_page
+from wellsep.report.pages.tree import build_tree_page
 from wellsep.report.source import provenance
 from wellsep.spaces.drawing_planes import LAYOUTS
 
@@ -72,23 +72,6 @@ LABELS = {
     "nmi_of_pick": "NMI of pick",
     "acc_of_pick": "accuracy of pick",
 }
-PART_SAID = {
-    "ranking": {
-        "clusterings": "the ranking, who picks what, embeddings, how the runs relate",
-        "map": "two runs side by side, what is in the clusters, objects to check",
-        "method": "which embeddings decide, in words, what the words mean",
-    },
-    "choice of k": {
-        "clusterings": "every number of clusters with its votes and indices",
-        "map": "the clusters of each K, what is in them, objects to check",
-        "method": "where the clusters go, in words, what the words mean",
-    },
-    "stability": {
-        "clusterings": "every cluster with its similarity and its verdict",
-        "map": "the clusters, what is in them, objects to check",
-        "method": "all sentences, what the words mean",
-    },
-}
 
 
 def render_report(
@@ -100,6 +83,8 @@ def render_report(
     title: str | None = None,
     layout: str | None = None,
     objects: Any = None,
+    features: Any = None,
+    labels: Any = None,
     command: str | None = None,
 ) -> Path:
     """Write a result as one self-contained HTML page: the answer, the reasons, and plots.
@@ -110,14 +95,15 @@ def render_report(
 
     Parameters
     ----------
-    result : Judgement, Exploration, ChosenK or Stability
-        From :func:`wellsep.judge`, :func:`wellsep.explore`, :func:`wellsep.choose_k` or
-        :func:`wellsep.stability`. An exploration brings its runs along.
+    result : Judgement, Exploration, ChosenK, Stability, ClusterDescription or ResolutionTree
+        From :func:`wellsep.judge`, :func:`wellsep.explore`, :func:`wellsep.choose_k`,
+        :func:`wellsep.stability`, :func:`wellsep.describe_clusters` or
+        :func:`wellsep.resolution_tree`. An exploration brings its runs along.
     path : path
         The file to write; it appears whole or not at all.
     runs : Runs, optional
-        The runs that were ranked: colours, objects and truth need them. For a ``ChosenK`` or a
-        ``Stability`` the data.
+        The runs that were ranked: colours, objects and truth need them. For a ``ChosenK``, a
+        ``Stability`` or a ``ClusterDescription`` the data.
     truth : array-like of shape (n,), optional
         True classes. They colour the objects and show how well each ranking agrees; nothing that
         is ranked here sees them.
@@ -132,6 +118,11 @@ def render_report(
         hovering shows all. Images, arrays (n, h, w) or (n, h, w, 3), a column of paths or a
         folder, and columns of texts are shown wherever an object is named. By default
         ``runs.objects``, such as the columns of AnnData's ``obs``.
+    features : array-like or frame of shape (n, F), optional
+        Where ``runs`` are data: other columns to describe the clusters by, such as the unscaled
+        ones.
+    labels : array-like of shape (n,), optional
+        For a ``ClusterDescription`` the labels that were described: the map needs them.
     command : str, optional
         The command that made the page. The foot shows it, to make the page again; by default the
         call of :func:`wellsep.judge`.
@@ -161,20 +152,23 @@ def render_report(
     for name, text in (("title", title), ("command", command)):
         if text is not None:
             check_text(name, text)
+    given = {"runs": runs, "truth": truth, "title": title}
+    one_space = {**given, "layout": layout or "pca", "features": features}
     if is_chosen_k(result):
-        page = build_k_page(result, runs=runs, truth=truth, title=title, layout=layout or "pca")
+        page = build_k_page(result, **one_space)
     elif is_stability(result):
-        page = build_stability_page(
-            result, runs=runs, truth=truth, title=title, layout=layout or "pca"
-        )
+        page = build_stability_page(result, **one_space)
+    elif isinstance(result, ClusterDescription):
+        page = build_clusters_page(result, labels=labels, **one_space)
+    elif isinstance(result, ResolutionTree):
+        page = build_tree_page(result, title=title)
     elif isinstance(result, Judgement):
-        page = build_ranking_page(
-            result, runs=runs, truth=truth, title=title, layout=layout, objects=objects
-        )
+        page = build_ranking_page(result, layout=layout, objects=objects, **given)
     else:
         raise TypeError(
-            "result must be a Judgement, an Exploration, a ChosenK or a Stability, got "
-            f"{type(result).__name__}; make one with judge, explore, choose_k or stability."
+            "result must be a Judgement, an Exploration, a ChosenK, a Stability, a "
+            f"ClusterDescription or a ResolutionTree, got {type(result).__name__}; make one with "
+            "judge, explore, choose_k, stability, describe_clusters or resolution_tree."
         )
     page = replace(page, provenance=provenance(result, runs=runs, command=command))
     write_text(path, to_html(page))
@@ -227,7 +221,6 @@ def to_html(page: Page) -> str:
         version=__version__,
         words=WORDS,
         labels=LABELS,
-        part_said=PART_SAID[page.kind],
     )
     # A lone surrogate in a name is no character, and could not be written.
     return html.lstrip().encode("utf-8", "replace").decode("utf-8")

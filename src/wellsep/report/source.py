@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep import __version__
-from wellsep._checks.arrays import check_data, to_numpy
+from wellsep._checks.arrays import check_data, is_frame, to_numpy
 from wellsep._files.arrays import digest
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate import (
@@ -83,7 +83,9 @@ def collect_evidence(
             details = partition_details(runs, ace, partition=ranking.best, noise=noise)
             best = encode(runs.partitions[ranking.best], noise=noise, name=ranking.best)
             pair = [(ranking.best, details.space)]
-            described = describe_best(runs.spaces, best, pair, ids=runs.ids, details=details)
+            described = describe_best(
+                runs.spaces, best, pair, X=runs.features, ids=runs.ids, details=details
+            )
     if truth is not None:
         if runs is None:
             raise ValueError("truth must come with runs, got none; pass runs=load_runs(folder).")
@@ -166,16 +168,26 @@ def _check_runs(ranking: Ranking, runs: Any) -> None:
             )
 
 
-def given_data(runs: Any, least: int, which: str, *, more: bool = False) -> tuple[Any, Any]:
-    """The data and the names of the objects.
+class Given(NamedTuple):
+    """One data set: as it was clustered, the names of the objects, what clusters are told by."""
 
-    ``runs`` are a matrix, a sparse one, a frame, distances, or runs of one space. With ``more``
-    there may be further objects.
+    X: Any
+    ids: Any
+    table: Any  # a frame where there is one
+
+
+def given_data(
+    runs: Any, least: int, which: str, *, features: Any = None, more: bool = False
+) -> Given:
+    """The data of a page about one data set.
+
+    ``runs`` are a matrix, a sparse one, a frame, distances, or runs of one space; ``features``
+    other columns of the same objects. With ``more`` there may be further objects.
 
     Examples
     --------
-    >>> X, ids = given_data([[0.0], [1.0]], 2, "that were clustered")
-    >>> X.shape, ids
+    >>> data = given_data([[0.0], [1.0]], 2, "that were clustered")
+    >>> data.X.shape, data.ids
     ((2, 1), None)
     """
     X: Any
@@ -195,8 +207,17 @@ def given_data(runs: Any, least: int, which: str, *, more: bool = False) -> tupl
     if n < least or (n > least and not more):
         raise ValueError(f"runs must hold the {least} objects {which}, got {n}.")
     if sp.issparse(X):
-        return sp.csr_array(X), ids
-    return X if isinstance(X, PairSpace) else to_numpy(X), ids
+        X = sp.csr_array(X)
+    elif not isinstance(X, PairSpace):
+        X = to_numpy(X)
+    table = runs if is_frame(runs) else X
+    if features is not None:
+        table = features
+        if not is_frame(features):
+            table = check_data(features, name="features", sparse=True)
+        if table.shape[0] != n:
+            raise ValueError(f"features must have one row per object ({n}), got {table.shape[0]}.")
+    return Given(X, ids, table)
 
 
 def provenance(result: Any, *, runs: Any, command: str | None) -> tuple[tuple[str, str], ...]:

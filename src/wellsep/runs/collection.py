@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,13 @@ class NoRuns(ValueError):
     """No runs were found; the message says where they were expected."""
 
     exit_code = 1  # of the command line: no answer, rather than bad input
+
+
+class Features(NamedTuple):
+    """What was measured of the objects: the names of the columns, and how to read some rows."""
+
+    names: tuple[str, ...]
+    rows: Callable[[np.ndarray], np.ndarray]  # positions of s objects -> (s, F)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +53,9 @@ class Runs:
     objects : mapping of str to array-like of shape (n_objects,), optional
         What else is known about the objects, such as columns of AnnData's ``obs``. The page offers
         them as colours; they are never judged.
+    features : Features, optional
+        What was measured of the objects, such as the genes of AnnData's ``X``. Clusters are
+        described by it; it is never judged.
 
     Examples
     --------
@@ -64,6 +74,7 @@ class Runs:
     layouts: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     objects: Mapping[str, Any] = field(default_factory=dict)
+    features: Features | None = None
 
     def __post_init__(self) -> None:
         check_mapping("layouts", self.layouts)

@@ -38,6 +38,7 @@ from wellsep.evaluate.clusters.rules import MOST_OBJECTS, Rule, find_rule, in_wo
 from wellsep.indices import cfq_clusters, dbcv_clusters, local_connectivity
 from wellsep.indices.centroid import BORDERLINE
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
+from wellsep.runs.collection import Features
 from wellsep.spaces.drawing_planes import drawn_objects
 from wellsep.spaces.projections import has_columns, take_objects
 
@@ -428,19 +429,19 @@ def describe_best(
     chosen: Sequence[tuple[str, str]],
     *,
     X: Any = None,
-    feature_names: Any = None,
     ids: Any = None,
     details: PartitionDetails | None = None,
     stability: Any = None,
 ) -> dict[str, ClusterDescription]:
     """Describe some partitions, each in its own space, without rules and without DBCV.
 
-    The features are the columns of ``X``, the data that the runs were made from, else those of the
-    space. Of many objects a sample is described; sizes are those of all objects. Where ``details``
-    are of one of the partitions, its silhouette widths are taken from them.
+    The features are the columns of ``X``, the data that the runs were made from. Without it there
+    are none: the axes of an embedding say nothing by their names. Of many objects a sample is
+    described; sizes are those of all objects. Where ``details`` are of one of the partitions, its
+    silhouette widths are taken from them.
 
     ``chosen`` are pairs of partition and space; partitions without any cluster are left out.
-    ``feature_names`` are those of the columns of X, ``stability`` is that of the one partition.
+    ``stability`` is that of the one partition.
 
     Examples
     --------
@@ -448,7 +449,10 @@ def describe_best(
     >>> spaces = {"flat": np.array([[0.0, 7], [1, 8], [5, 8], [6, 7]])}
     >>> partitions = Partitions.from_labels({"good": [0, 0, 1, 1]})
     >>> describe_best(spaces, partitions, [("good", "flat")])["good"].features
-    ('column 0', 'column 1')
+    ()
+    >>> data = spaces["flat"]
+    >>> describe_best(spaces, partitions, [("good", "flat")], X=data)["good"].features
+    ('feature 0', 'feature 1')
     """
     names = np.arange(partitions.n_objects) if ids is None else np.asarray(ids)
     found = {}
@@ -457,7 +461,7 @@ def describe_best(
         if len(partition.classes[0]) == 0:
             continue
         objects = described_objects(partition.codes[0])
-        described = _describe(spaces[space], partition, objects, X, feature_names, names)
+        described = _describe(spaces[space], partition, objects, X, names)
         if stability is not None:
             described = replace(described, **found_again(stability, partition, described.clusters))
         known = "sizes"
@@ -490,7 +494,6 @@ def _describe(
     partition: Partitions,
     objects: np.ndarray,
     X: Any,
-    feature_names: Any,
     ids: np.ndarray,
 ) -> ClusterDescription:
     """What some objects tell; sizes are those of all."""
@@ -499,7 +502,7 @@ def _describe(
     if has_columns(space):
         rows = np.asarray(rows, dtype=np.float64)
     part = partition.take(objects)
-    columns = _strongest(_columns(space, rows, X, feature_names, objects), part)
+    columns = _strongest(_columns(X, objects), part)
     columns = columns._replace(notes=())  # constant columns are no news here
     found = describe_partition(rows, part, columns, ids, thorough=False)
     full = np.append(objects, -1)  # the last: none
@@ -532,20 +535,19 @@ def described_objects(codes: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate([drawn, *more]))
 
 
-def _columns(space: Any, rows: Any, X: Any, feature_names: Any, objects: np.ndarray) -> Columns:
-    """The features of some objects: of the input, else of the space; none of distances."""
+def _columns(X: Any, objects: np.ndarray) -> Columns:
+    """The features of some objects; none of distances, and none where X was not given."""
+    if isinstance(X, Features):
+        return read_columns(X.rows(objects), X.names, len(objects), "X")
     if isinstance(X, PairSpace) or not (is_frame(X) or sp.issparse(X) or np.ndim(X) == 2):
-        if not has_columns(space):
-            return Columns(np.empty((len(objects), 0)), (), np.empty(0, dtype=bool), ())
-        names = [f"column {i}" for i in range(rows.shape[1])]
-        return read_columns(rows, names, len(objects), "space")
+        return Columns(np.empty((len(objects), 0)), (), np.empty(0, dtype=bool), ())
     if is_frame(X):
         table = open_frame(X)[objects.tolist()].to_native()
     elif sp.issparse(X):
         table = X.tocsr()[objects].toarray()
     else:
         table = np.asarray(X[objects] if hasattr(X, "shape") else np.asarray(X)[objects])
-    return read_columns(table, feature_names, len(objects), "X")
+    return read_columns(table, None, len(objects), "X")
 
 
 def _strongest(columns: Columns, partition: Partitions) -> Columns:

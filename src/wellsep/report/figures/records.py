@@ -327,7 +327,7 @@ class Page:
 
     Attributes
     ----------
-    kind : {"ranking", "choice of k", "stability"}
+    kind : {"ranking", "choice of k", "stability", "clusters", "resolutions"}
     lead : the answer as pieces ("name" or "text", words)
     sure : sentences on how certain it is
     facts : (number, words) pairs

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import column_names, is_frame, to_numpy
-from wellsep.evaluate.clusters.describing import describe_best
-from wellsep.evaluate.clusters.objects import object_details
+from wellsep._checks.arrays import to_numpy
 from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import Partitions
@@ -24,16 +22,14 @@ from wellsep.report.figures.records import (
 )
 from wellsep.report.figures.runs import tree_figure
 from wellsep.report.pack import to_payload
-from wellsep.report.sections.clusters import clusters_section
-from wellsep.report.sections.members import Members
-from wellsep.report.sections.objects import objects_figure, objects_section
-from wellsep.report.sections.scatter import draw_one_space, labels_of, map_section
+from wellsep.report.sections.one_space import data_sections, some_rows
 from wellsep.report.sections.tables import truth_section
 from wellsep.report.source import DATA, given_data
-from wellsep.spaces.projections import take_objects
 
 
-def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str) -> Page:
+def build_k_page(
+    chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str, features: Any = None
+) -> Page:
     """Everything the template and the script need for a chosen K."""
     curves, table = curves_figure(chosen), k_table(chosen)
     names = [f"K = {k}" for k in curves.k]
@@ -50,7 +46,7 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         labels = dict(zip(names, chosen.labels, strict=True))
         sections.append(truth_section(compare_with_truth(scores, labels, known)))
     order = [names[at] for at in table.rows]
-    shown = _pictures(chosen, partitions, best, order, runs, truth, layout)
+    shown = _pictures(chosen, partitions, order, runs, truth, layout, features)
     return Page(
         kind="choice of k",
         title=title or "The number of clusters",
@@ -75,45 +71,23 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
 def _pictures(
     chosen: Any,
     partitions: Partitions,
-    best: int,
     order: list[str],
     runs: Any,
     truth: Any,
     layout: str,
+    features: Any,
 ) -> list[Section]:
     """The map, the clusters and the objects, or why they cannot be shown."""
-    positions = np.asarray(chosen.objects)
-    X, ids = None, None
+    data, positions = None, np.asarray(chosen.objects)
     if runs is not None:
-        X, ids = given_data(runs, int(positions.max()) + 1, "K was chosen on", more=True)
+        least = int(positions.max()) + 1
+        data = given_data(runs, least, "K was chosen on", features=features, more=True)
+        data = some_rows(data, positions)
     if chosen.all_equal:
         why = "All objects are equal; there is nothing to draw."
         return [Section("plots", absent=why), Section("objects", absent=why)]
-    if X is None:
-        why = "The objects are not drawn: the page was made without the data (runs=X)."
-        also = "The objects of the best partition are not shown: that needs the data."
-        return [Section("plots", absent=why), Section("objects", absent=also)]
-    rows = take_objects(X, positions)
-    ids = None if ids is None else np.asarray(ids)[positions]
-    details = object_details(rows, partitions[best], DATA)
-    shown = objects_figure(details)
     classes = None if truth is None else _of_objects(shown_classes(truth), chosen)
-    scatters = draw_one_space(rows, ids, partitions, shown, classes, layout)
-    labels = labels_of(partitions)
-    described = describe_best(
-        {DATA: rows},
-        partitions,
-        [(name, DATA) for name in order],
-        feature_names=column_names(runs),
-        X=rows if is_frame(runs) else None,
-        ids=ids,
-        details=details,
-    )
-    return [
-        map_section(scatters),
-        clusters_section(described, {name: labels[name] for name in order}),
-        objects_section(shown, scatters.objects, Members(ids, {})),
-    ]
+    return data_sections(data, partitions, order, classes, layout)
 
 
 def curves_figure(chosen: Any) -> Curves:

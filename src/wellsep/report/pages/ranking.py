@@ -181,11 +181,18 @@ def _answer(
             said += f" {laid_out:,} objects are laid out, the others put between their neighbours."
         elif laid_out < n:
             said += f" {laid_out:,} of {n:,} objects are drawn."
-    nothing = _is_null(evidence.judgement)
-    shown, found = (None, None) if nothing else (chosen, agreed)
-    ranking, clusters = evidence.judgement.ranking, evidence.judgement.clusters
-    n = evidence.n_objects
-    return answer_section(ranking, found, shown, colours, members, said, n, clusters)
+    ranking, nothing = evidence.judgement.ranking, _is_null(evidence.judgement)
+    return answer_section(
+        None if nothing else chosen,
+        colours,
+        members,
+        said,
+        evidence.n_objects,
+        agreed=None if nothing else agreed,
+        clusters=evidence.judgement.clusters,
+        bar=ranking.first_places,
+        n_draws=0 if ranking.confidence is None else ranking.confidence.n_draws,
+    )
 
 
 def _scatters(

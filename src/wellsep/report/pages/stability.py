@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import is_frame
 from wellsep._text.sentences import printable
-from wellsep.evaluate.clusters.describing import describe_best
-from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions
 from wellsep.report.figures.records import (
@@ -21,18 +18,14 @@ from wellsep.report.figures.records import (
     fact,
 )
 from wellsep.report.pack import pack, to_payload
-from wellsep.report.sections.clusters import clusters_section
-from wellsep.report.sections.members import Members
-from wellsep.report.sections.objects import objects_figure, objects_section
-from wellsep.report.sections.scatter import draw_one_space, map_section
-from wellsep.report.source import DATA, given_data
+from wellsep.report.sections.one_space import WHOLE, about_clusters, data_sections
+from wellsep.report.source import given_data
 
-WHOLE = "the clustering"
 MOST_DOTS = 6000  # draws times clusters
 
 
 def build_stability_page(
-    found: Any, *, runs: Any, truth: Any, title: str | None, layout: str
+    found: Any, *, runs: Any, truth: Any, title: str | None, layout: str, features: Any = None
 ) -> Page:
     """Everything the template and the script need for a stability."""
     figure = stability_figure(found)
@@ -52,51 +45,26 @@ def build_stability_page(
         paragraphs=tuple(lines),
         sections=(
             Section("stability", drawn, figure),
-            *_pictures(found, runs, truth, layout),
+            *_pictures(found, runs, truth, layout, features),
             Section("method"),
         ),
-        about={
-            "whole": WHOLE,
-            "partitions": names,
-            "spaces": [DATA],
-            "made_in": [0] * len(names),
-            "best": -1,
-            "n_objects": len(found.labels),
-        },
+        about=about_clusters(names, len(found.labels)),
     )
 
 
-def _pictures(found: Any, runs: Any, truth: Any, layout: str) -> list[Section]:
+def _pictures(found: Any, runs: Any, truth: Any, layout: str, features: Any) -> list[Section]:
     """The map, the clusters and the objects, or why they cannot be shown."""
     n = len(found.labels)
-    if runs is None:
-        if truth is not None:
-            raise ValueError("truth must come with runs, got none; add the data as runs.")
-        why = "The objects are not drawn: the page was made without the data (runs=X)."
-        also = "The objects are not shown: that needs the data."
-        return [Section("plots", absent=why), Section("objects", absent=also)]
-    X, ids = given_data(runs, n, "that were clustered")
     partition = Partitions.from_labels({WHOLE: found.labels})
-    details = object_details(X, partition, DATA)
-    shown = objects_figure(details)
+    data = None
+    if runs is not None:
+        data = given_data(runs, n, "that were clustered", features=features)
+    elif truth is not None:
+        raise ValueError("truth must come with runs, got none; add the data as runs.")
     if truth is not None and len(truth) != n:
         raise ValueError(f"truth must have one class per object ({n}), got {len(truth)}.")
     classes = None if truth is None else shown_classes(truth)
-    scatters = draw_one_space(X, ids, partition, shown, classes, layout)
-    described = describe_best(
-        {DATA: X},
-        partition,
-        [(WHOLE, DATA)],
-        X=runs if is_frame(runs) else None,
-        ids=ids,
-        details=details,
-        stability=found,
-    )
-    return [
-        map_section(scatters),
-        clusters_section(described),
-        objects_section(shown, scatters.objects, Members(ids, {})),
-    ]
+    return data_sections(data, partition, [WHOLE], classes, layout, stability=found)
 
 
 def stability_figure(found: Any) -> StabilityFigure:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from wellsep._text.sentences import count
-from wellsep.evaluate import Ranking
 from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.clusters.judged import JudgedClusters
 from wellsep.report.figures.records import ObjectFigures, Section
@@ -22,21 +22,21 @@ MOST_IDS = 20_000  # objects whose names the page keeps for an export
 
 
 def answer_section(
-    ranking: Ranking,
-    agreed: AgreedGroups | None,
     chosen: ObjectFigures | None,
     colours: np.ndarray,
     members: Members,
     map_said: str,
     n_objects: int,
+    *,
+    agreed: AgreedGroups | None = None,
     clusters: JudgedClusters | None = None,
+    bar: Sequence[tuple[str, float]] = (),
+    n_draws: int = 0,
 ) -> Section:
     """Who comes first in how many half-samples; agreed groups, or all clusters; open questions."""
-    bar = ranking.first_places
-    draws = 0 if ranking.confidence is None else ranking.confidence.n_draws
     shown: dict[str, Any] = {
         "bar": bar,
-        "bar_said": f"First place in {count(draws, 'half-sample')}:",
+        "bar_said": f"First place in {count(n_draws, 'half-sample')}:",
         "groups": [],
         "questions": [],
         "map": map_said,

@@ -409,6 +409,8 @@
     if (own >= 0 && scatters.spaces.length > 1) panel.show(own);
   });
   follow(0, 'run');
+  // A row that is a cluster is seen alone.
+  if (W.data.whole) W.on('run', () => W.choose('cluster', W.state.run < 0 ? null : scatters.labels[W.data.whole].colours[W.state.run]));
   follow(1, 'other');
 
   // Which run to compare with.

@@ -8,7 +8,6 @@
   const row = Math.max(11, Math.min(34, 620 / k)), choose = (at) => W.chooseRun(W.state.run === at ? W.data.best : at);
   const name = (c) => W.cut(data.clusters[c], 13);
   const part = W.data.scatters && W.data.scatters.labels[W.data.whole], hue = (c) => (part ? part.colours[c] : c);
-  W.on('run', () => { W.choose('cluster', W.state.run < 0 ? null : hue(W.state.run)); });
 
   W.draw(W.chart('jaccard'), (width) => {
     const height = row * k + 8, x = W.scale(0, 1, left, width - 16);
