@@ -40,7 +40,7 @@ DOCTESTS := -q -n 0 --doctest-modules src/wellsep
 
 help:
 	@echo "make demo       the main job on embedded data, in its own light environment"
-	@echo "make test       ruff, mypy, the fast test suite and the examples in docstrings"
+	@echo "make test       ruff, oxlint, mypy, the fast test suite and the examples in docstrings"
 	@echo "make test-base  the fast test suite without any optional package, in its own environment"
 	@echo "make test-floor the fast test suite with the oldest versions that pyproject.toml promises"
 	@echo "make test-newest  the fast test suite with the newest versions of every package"
@@ -69,6 +69,7 @@ test: lint
 lint: $(TEST_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/oxlint --quiet
 
 types: $(TEST_STAMP)
 	$(BIN)/mypy

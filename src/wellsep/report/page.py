@@ -37,6 +37,7 @@ from wellsep.spaces.drawing_planes import LAYOUTS
 SCRIPTS = (
     "core.js",
     "charts.js",
+    "filter.js",
     "table.js",
     "steps.js",
     "heat.js",

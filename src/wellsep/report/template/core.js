@@ -49,6 +49,16 @@ W.show = function (value, kind) {
   return String(Number(value.toPrecision(4)));
 };
 
+// Tables as files. A cell that a spreadsheet would run as a formula is made text again.
+W.cell = function (value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return '';
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+W.csv = ({columns, rows}) => [columns, ...rows].map((row) => row.map(W.cell).join(',')).join('\r\n') + '\r\n';
+W.records = ({columns, rows}) => rows.map((row) => Object.fromEntries(columns.map((c, i) => [c, row[i] ?? null])));
+
 W.listeners = {};
 W.on = (what, tell) => (W.listeners[what] = W.listeners[what] || []).push(tell);
 W.emit = (what) => (W.listeners[what] || []).forEach((tell) => tell());

@@ -1,18 +1,8 @@
 // Tables behind the charts, and everything as CSV or JSON.
 (function () {
-  // A cell that a spreadsheet would run as a formula is made text again.
-  const guard = (text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
-  function cell(value) {
-    if (value === null || value === undefined || Number.isNaN(value)) return '';
-    if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-    const text = guard(String(value));
-    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  }
-  const csv = ({columns, rows}) => [columns, ...rows].map((row) => row.map(cell).join(',')).join('\r\n') + '\r\n';
-  const records = ({columns, rows}) => rows.map((row) => Object.fromEntries(columns.map((c, i) => [c, row[i] ?? null])));
   function everything() {
     const found = {title: W.data.title, wellsep: W.data.version, explanation: W.data.explanation};
-    for (const [name, build] of Object.entries(W.tables)) found[name] = records(build());
+    for (const [name, build] of Object.entries(W.tables)) found[name] = W.records(build());
     return found;
   }
   function save(name, text, type) {
@@ -58,13 +48,12 @@
   W.save = function (what, as) {
     const id = drawnAs(what);
     if (what === 'everything') save('wellsep.json', JSON.stringify(everything(), null, 1), 'application/json');
-    else if (as === 'csv') save(`wellsep-${what}.csv`, csv(W.tables[what]()), 'text/csv');
-    else if (as === 'json') save(`wellsep-${what}.json`, JSON.stringify(records(W.tables[what]()), null, 1), 'application/json');
+    else if (as === 'csv') save(`wellsep-${what}.csv`, W.csv(W.tables[what]()), 'text/csv');
+    else if (as === 'json') save(`wellsep-${what}.json`, JSON.stringify(W.records(W.tables[what]()), null, 1), 'application/json');
     else if (W.redraw[id]) W.saveCanvas(id, W.redraw[id]);
     else save(`wellsep-${id}.svg`, whole(W.chart(id).querySelector('svg'), titleOf(what)), 'image/svg+xml');
   };
   W.saveText = save;
-  W.csv = csv;
   pick.addEventListener('change', offer);
   menu.addEventListener('toggle', offer);
   for (const [as, button] of Object.entries(buttons)) button.addEventListener('click', () => W.save(as === 'everything' ? as : pick.value, as));

@@ -54,7 +54,7 @@
     const all = parts.flatMap((p) => [...p.values]);
     W.draw(W.chart(kind), (width) => {
       const row = rowHeight, height = row * k + 6;
-      let [low, high] = W.range(all.concat([0]));
+      const [low, high] = W.range(all.concat([0]));
       const x = W.scale(low - (high - low) * 0.02, high + (high - low) * 0.02, left, width - 12);
       const svg = W.svg(W.chart(kind), width, height + 34, `${title} of the objects of ${k} clusters`);
       W.axisBelow(svg, x, W.ticks(low, high, width > 300 ? 6 : 4), height, height);

@@ -432,7 +432,7 @@
     const body = W.make('tbody'), ramp = W.ramp();
     for (const row of rows) {
       const line = W.make('tr', {}, W.make('th', {scope: 'row'}, row[0]));
-      for (const count of row.slice(1)) line.append(W.make('td', {class: `number${count / most > 0.55 ? ' deep' : ''}`, style: count ? `background:${ramp(0.08 + 0.8 * count / most)}` : null}, count ? String(count) : '·'));
+      for (const count of row.slice(1)) line.append(W.make('td', {class: 'number', style: count ? `background:${ramp(0.06 + 0.36 * count / most)}` : null}, count ? String(count) : '·'));
       body.append(line);
     }
     box.replaceChildren(W.make('table', {class: 'plain'}, W.make('caption', {class: 'unseen'}, `Objects in each cluster of ${a.title} (rows) and of ${b.title} (columns)`),

@@ -33,7 +33,7 @@
     W.emit('view');
   }
 
-  // The filter: words, "quoted words", -word, OR, and comparisons such as K >= 5 or space="PCA 20".
+  // What the filter knows: names of columns, the longest first.
   const space = {key: 'space', label: 'space', kind: 'text', values: runs.map((run) => W.data.spaces[W.spaceOf(run)] ?? '')};
   const OTHER = {name: ['name', 'partition', 'clustering'], k: ['clusters'], best: ['first_in', 'first in']};
   const known = [];
@@ -43,62 +43,6 @@
   known.sort((a, b) => b[0].length - a[0].length);
   const texts = [];  // of the rows, read when they are first asked for
   const textOf = (i) => (texts[i] ??= [...rows[i].cells].map((c) => (c.querySelector('bdi') ?? c).textContent).join(' ').toLowerCase());
-  const compare = {
-    '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a > b, '>=': (a, b) => a >= b, '=': (a, b) => a === b, '!=': (a, b) => a !== b,
-  };
-  const unquoted = (text) => text.replace(/^"|"$/g, '');
-  function comparison(column, sign, given, wrong) {
-    const way = {'==': '=', ':': '=', '<>': '!='}[sign] || sign, word = unquoted(given).toLowerCase();
-    const text = column.kind === 'text' || (column.kind === 'name' && !/^K = /.test(column.values[0] ?? ''));
-    if (text && (way === '=' || way === '!=')) return (i) => String(column.values[i] ?? '').toLowerCase().includes(word) === (way === '=');
-    const parts = word.match(/^(-?[\d.]+(?:e[+-]?\d+)?)(%?)$/);
-    if (text || !parts || !Number.isFinite(Number(parts[1]))) {
-      wrong.push(text ? `${column.label} holds words, which ${way} does not compare` : `"${word}" is no number`);
-      return null;
-    }
-    const limit = Number(parts[1]) / (parts[2] ? 100 : 1);
-    return (i) => {
-      const cell = column.values[i];
-      const value = column.kind === 'interval' && cell ? cell[0] : column.kind === 'name' ? Number(String(cell).replace(/^K = /, '')) : cell;
-      return typeof value === 'number' && compare[way](value, limit);
-    };
-  }
-  const SIGN = /^\s*(<=|>=|!=|<>|==|=|<|>|:)\s*("[^"]*"?|[^\s"]+)/;
-  function understand(text) {
-    const wrong = [], any = [[]];
-    let at = 0;
-    while (at < text.length) {
-      const rest = text.slice(at), blank = rest.match(/^[\s]+/);
-      if (blank) { at += blank[0].length; continue; }
-      const or = rest.match(/^(OR|\|\|?)(?=\s|$)/);
-      if (or) { any.push([]); at += or[0].length; continue; }
-      const not = /^-[^\s\d.]/.test(rest), from = rest.slice(not ? 1 : 0), low = from.toLowerCase();
-      let used = 0, test = null;
-      for (const [name, column] of known) {
-        const quoted = low.startsWith(`"${name}"`), long = name.length + (quoted ? 2 : 0);
-        const sign = (quoted || low.startsWith(name)) && from.slice(long).match(SIGN);
-        if (!sign) continue;
-        used = long + sign[0].length;
-        test = comparison(column, sign[1], sign[2], wrong);
-        break;
-      }
-      if (!used) {
-        const word = from.match(/^"[^"]*"?|^[^\s"]+/)[0], odd = !word.startsWith('"') && from.match(/^([^\s"<>=!]+)\s*(<=|>=|!=|==|=|<|>)\s*([^\s"]*)/);
-        if (odd) {
-          wrong.push(`there is no column ${odd[1]}`);
-          used = odd[0].length;
-        } else {
-          const wanted = unquoted(word).toLowerCase();
-          used = word.length;
-          test = (i) => textOf(i).includes(wanted);
-        }
-      }
-      if (test) any[any.length - 1].push(not ? (i) => !test(i) : test);
-      at += used + (not ? 1 : 0);
-    }
-    return {wrong, any: any.filter((all, i) => all.length || i === 0)};
-  }
-
   // Rows that are the same clustering are one row, until it is opened.
   const sizes = new Map(), open = new Set();
   let fits = rows.map(() => true);
@@ -136,7 +80,7 @@
   more.addEventListener('click', () => { most = Infinity; show(); });
   addEventListener('beforeprint', () => { most = Infinity; show(); });
   function filter() {
-    const text = W.byId('filter').value, {wrong, any} = understand(text);
+    const text = W.byId('filter').value, {wrong, any} = W.understand(text, known, textOf);
     fits = rows.map((_, i) => any.some((all) => all.every((test) => test(i))));
     const shown = fits.filter(Boolean).length;
     const all = folded ? `${rows.length} runs, ${sizes.size} different clusterings` : `${rows.length} in all`;
