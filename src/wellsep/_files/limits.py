@@ -28,6 +28,11 @@ _KINDS = (
 )
 
 
+def is_anndata(path: str | os.PathLike[str]) -> bool:
+    """Whether a file or folder is AnnData by its name."""
+    return Path(path).suffix.lower() in (".h5ad", ".zarr")
+
+
 def check_regular(path: str | os.PathLike[str], what: str) -> None:
     """Refuse pipes, sockets and devices, which may never end; an absent file is not judged."""
     try:

@@ -30,7 +30,6 @@ def runs_from_mlflow(
     embedding: str = "embedding.npy",
     labels: str = "labels.npy",
     ids: str = "ids.npy",
-    filter_string: str = "",
     states: Iterable[str] = ("FINISHED",),
     cache: str | os.PathLike[str] | None = None,
 ) -> Runs:
@@ -46,8 +45,6 @@ def runs_from_mlflow(
     embedding, labels, ids : str
         Paths of the artifacts, plain ``.npy`` files. A run with neither labels nor embedding is
         passed over.
-    filter_string : str
-        MLflow's own query, such as ``"params.k > '3'"``.
     states : iterable of str
         Only runs in these states; a run that is still going may have half its artifacts.
     cache : path, optional
@@ -73,7 +70,6 @@ def runs_from_mlflow(
     """
     for what, value in (("embedding", embedding), ("labels", labels), ("ids", ids)):
         check_text(what, value)
-    check_text("filter_string", filter_string)
     if experiment is not None:
         check_text("experiment", experiment)
     states = check_names("states", states)
@@ -83,7 +79,7 @@ def runs_from_mlflow(
     chosen = _experiment(client, experiment)
     found = []
     passed: Counter[str] = Counter()
-    for logged in _search(client, chosen.experiment_id, filter_string):
+    for logged in _search(client, chosen.experiment_id):
         if logged.info.status not in states:
             passed[logged.info.status] += 1
             continue
@@ -281,12 +277,11 @@ def _experiment_id(client: Any, name: str | None, active: Any = None) -> str:
     return client.create_experiment(name) if there is None else there.experiment_id
 
 
-def _search(client: Any, experiment_id: str, filter_string: str) -> Iterator[Any]:
+def _search(client: Any, experiment_id: str) -> Iterator[Any]:
     token = None
     while True:
         page = client.search_runs(
             [experiment_id],
-            filter_string=filter_string,
             max_results=500,
             order_by=["attributes.start_time ASC"],
             page_token=token,

@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wellsep._checks.values import check_names, check_path, check_text
+from wellsep._checks.values import check_names, check_path
+from wellsep._files.limits import is_anndata
 from wellsep._plugins import read_plugins, refuse_plugin
 from wellsep._text.sentences import quoted, shown
 from wellsep.adapters.anndata import opened_anndata, runs_from_anndata
@@ -34,8 +35,6 @@ def load_any(
     *,
     spaces: str | Iterable[str] | None = None,
     labels: str | Iterable[str] | None = None,
-    name: str | None = None,
-    artifacts: Any = None,
     pairs: str | Mapping[str, str] | None = None,
 ) -> Runs:
     """Load runs from a folder, a file, AnnData, MLflow or Optuna.
@@ -62,10 +61,6 @@ def load_any(
     spaces, labels : str or iterable of str, optional
         Which spaces and which partitions to take, as patterns; a text is split at commas. AnnData
         needs ``labels``.
-    name : str, optional
-        The MLflow experiment or the Optuna study.
-    artifacts : path or artifact store, optional
-        Where an Optuna study's files are.
     pairs : str or mapping of str to str, optional
         In which embedding a partition was made, see `runs_from_anndata`.
 
@@ -84,8 +79,6 @@ def load_any(
     ...     list(load_any(folder, labels="k*").partitions)
     ['k1', 'k2']
     """
-    if name is not None:
-        check_text("name", name)
     if spaces is not None:
         spaces = spaces if isinstance(spaces, str) else check_names("spaces", spaces)
     if labels is not None:
@@ -93,18 +86,15 @@ def load_any(
     if isinstance(source, list | tuple) and len(source) == 1:
         source = source[0]
     if isinstance(source, list | tuple):
-        options = {"name": name, "artifacts": artifacts}
-        return _load_several(source, spaces, labels, pairs, options)
+        return _load_several(source, spaces, labels, pairs)
     kind, place, fragment = _kind_of(source)
-    named, given, folder = (fragment or "").partition("&artifacts=")
-    name = named or None if name is None else name
-    artifacts = (folder if given else None) if artifacts is None else artifacts
+    name, given, artifacts = (fragment or "").partition("&artifacts=")
     if kind == "anndata":
         return runs_from_anndata(place, spaces, labels, pairs=pairs)
     if kind == "mlflow":
-        runs = runs_from_mlflow(place, name)
+        runs = runs_from_mlflow(place, name or None)
     elif kind == "optuna":
-        runs = runs_from_optuna(place, name, artifacts=artifacts)
+        runs = runs_from_optuna(place, name or None, artifacts=artifacts if given else None)
     elif kind == "runs":
         runs = place
     elif kind == "labels":
@@ -112,13 +102,13 @@ def load_any(
     elif kind == "folder":
         runs = load_runs(place)
     else:
-        runs = _load_elsewhere(kind, place, name)
+        runs = _load_elsewhere(kind, place, name or None)
     if spaces is not None or labels is not None:
         runs = runs.subset(
             spaces=None if spaces is None else matching(spaces, runs.spaces, "spaces"),
             partitions=None if labels is None else matching(labels, runs.partitions, "labels"),
         )
-    return _paired(runs, pairs)
+    return runs if pairs is None else _paired(runs, pairs)
 
 
 def _from_table(path: Path, chosen: bool) -> Runs:
@@ -163,7 +153,6 @@ def _load_several(
     spaces: str | Iterable[str] | None,
     labels: str | Iterable[str] | None,
     pairs: str | Mapping[str, str] | None,
-    options: Mapping[str, Any],
 ) -> Runs:
     """All runs of the sources. A pattern must match in one of them, not in each.
 
@@ -174,7 +163,7 @@ def _load_several(
     parts = {}
     for path, part in zip(_short_paths(sources), sources, strict=True):
         chosen = _for_anndata(part, spaces, labels) if _kind_of(part)[0] == "anndata" else {}
-        parts[path] = load_any(part, **chosen, **options)
+        parts[path] = load_any(part, **chosen)
     kinds = {"spaces": (spaces, "spaces"), "labels": (labels, "partitions")}
     kept = {
         kind: None
@@ -282,7 +271,7 @@ def _kind_of_url(url: str) -> str:
 
 
 def _kind_of_path(path: Path) -> tuple[str, Any]:
-    if path.suffix in (".h5ad", ".zarr"):
+    if is_anndata(path):
         return "anndata", path
     if path.is_file() and path.suffix in _DATABASES:
         return _owner(path), f"sqlite:///{path}"

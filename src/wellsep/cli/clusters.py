@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import wellsep as ws
+from wellsep._files.limits import is_anndata
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs
 from wellsep.cli.options import clusterer, parse_settings
@@ -19,7 +20,7 @@ from wellsep.cli.printing import (
     progress_bar,
     rows_shown,
 )
-from wellsep.cli.reading import TableReader, is_anndata, named, scaled, the_only_one
+from wellsep.cli.reading import TableReader, named, scaled, the_only_one
 from wellsep.cli.wording import flags_of, in_shell_words
 
 if TYPE_CHECKING:

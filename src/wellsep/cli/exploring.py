@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 
 import wellsep as ws
+from wellsep._files.limits import is_anndata
 from wellsep._text.sentences import count, need_pandas
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs
 from wellsep.cli.options import ONE_CLUSTER, cache_folder, parse_range
 from wellsep.cli.printing import print_columns, print_error, print_line, progress_bar
-from wellsep.cli.reading import TableReader, is_anndata, named
+from wellsep.cli.reading import TableReader, named
 
 SHOWN = ("rank", "partition", "clusters", "score", "coverage")
 MOST_SHOWN = 10  # candidates of the table

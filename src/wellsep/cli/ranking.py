@@ -195,7 +195,7 @@ def rank(
     dip, switches = parse_ace(ace)
     with (
         told_when_interrupted(lambda: _what_is_kept(kept)),
-        _cluster(scheduler) as client,
+        contextlib.nullcontext() if scheduler is None else _cluster(scheduler) as client,
         maps_held(),
     ):
         outputs = Outputs(as_json, save, report=report, context=context)
@@ -259,11 +259,8 @@ def _what_is_kept(cache: Path | None) -> str:
 
 
 @contextlib.contextmanager
-def _cluster(address: str | None) -> Iterator[Any]:
-    """Connect to the scheduler, if one is named, and print the address of its dashboard."""
-    if address is None:
-        yield None
-        return
+def _cluster(address: str) -> Iterator[Any]:
+    """Connect to the scheduler, and print the address of its dashboard."""
     from wellsep.compute.engine.dask.client import describe, open_client
 
     with open_client(address) as client:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wellsep._files.limits import is_anndata
 from wellsep._text.sentences import count, quoted
 from wellsep.cli.printing import print_error
 
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
 
 TAKE_ROWS = "sort their rows alike, or say --ids none and name the columns to take"
-
-
-def is_anndata(source: str | Path) -> bool:
-    return Path(source).suffix in (".h5ad", ".zarr")
 
 
 class TableReader:

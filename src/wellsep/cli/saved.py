@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import wellsep as ws
+from wellsep._files.limits import is_anndata
 from wellsep._text.glossary import WORDS
 from wellsep.cli import options
 from wellsep.cli.deliver import (
@@ -21,7 +22,6 @@ from wellsep.cli.deliver import (
 from wellsep.cli.printing import print_json, print_line
 from wellsep.cli.reading import (
     TableReader,
-    is_anndata,
     named,
     read_objects,
     read_truth,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import wellsep as ws
+from wellsep._files.limits import is_anndata
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs
 from wellsep.cli.options import parse_index
@@ -19,7 +20,7 @@ from wellsep.cli.printing import (
     print_line,
     rows_shown,
 )
-from wellsep.cli.reading import TableReader, is_anndata
+from wellsep.cli.reading import TableReader
 
 if TYPE_CHECKING:
     from wellsep.indices import Index, PartitionScores

@@ -13,6 +13,7 @@ from sklearn.preprocessing import normalize
 
 from wellsep._checks.arrays import check_data, is_dask, is_frame, open_frame, to_numpy
 from wellsep._checks.values import check_path
+from wellsep._files.limits import is_anndata
 from wellsep._text.sentences import listing
 from wellsep.adapters.anndata import layouts_of, opened_anndata
 from wellsep.compute.data.mixed_table import MixedTable
@@ -88,7 +89,7 @@ def by_name(X: Any) -> tuple[dict[str, Any], Any, list[str]]:
         return dict(X.spaces), X.ids, []
     if isinstance(X, str | os.PathLike):
         X = check_path("X", X)
-        if X.suffix.lower() not in (".h5ad", ".zarr"):
+        if not is_anndata(X):
             raise ValueError(
                 f"X must be a table, or the path of an .h5ad file or .zarr folder, got {X}. Read "
                 "a table first, for instance with pandas.read_csv; wellsep explore reads files."
