@@ -21,7 +21,7 @@ from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numba_work
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.kmeans.search_state import CentreState, Split
-from wellsep.compute.kmeans.starts import start_centers
+from wellsep.compute.kmeans.starts import rows_at_shares, start_centers
 
 WORTH = 1e-6  # relative gain that counts as one
 TRIAL_STEPS = 12  # Lloyd steps that a trial may take at most
@@ -316,12 +316,11 @@ class _Proposals:
     def point(self) -> Proposal:
         """A point drawn by its share of the cost, and a centre that is hardly missed."""
         state, draw = self.state, self.random_state
-        course = np.cumsum(state.near * state.weights)
-        at = np.searchsorted(course, draw.uniform() * course[-1], side="right")
-        at = min(int(at), len(course) - 1)
+        mass = state.near * state.weights
+        at, _ = rows_at_shares(state.points.space, mass, draw.uniform(size=1))
         order = _by_size(state.losses()[0])
         leaving = order[min(int(draw.geometric(0.6)) - 1, state.k - 1)]
-        return np.array([leaving]), state.points.take(np.array([at])), None
+        return np.array([leaving]), state.points.take(at), None
 
     def split(self) -> Proposal | None:
         """The pair of a cluster to split and a centre to leave with the greatest balance."""

@@ -76,7 +76,7 @@ def proposal_values(
     weights = points.device_pull
     mass = found.near if weights is None else found.near * weights
     rows, _ = rows_at_shares(points.space, mass, random_state.uniform(size=PROPOSALS))
-    rows = np.unique(np.minimum(rows, points.n - 1))
+    rows = np.unique(rows)
     far = _Far(points.take(rows), to_numpy(found.first[torch.as_tensor(rows)]).astype(np.int64))
     X, norms = points.X, points.norms
     there = torch.as_tensor(far.places, dtype=X.dtype, device=X.device)

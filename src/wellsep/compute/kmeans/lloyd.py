@@ -226,41 +226,43 @@ def _compiled_loop(
 TWINS[_loop] = (Twin(_compiled_loop, _compiled_usable),)
 
 
-class Farthest(NamedTuple):
-    """The points farthest from their centres, farthest first; of equals the first row."""
+class Leading(NamedTuple):
+    """The points with the smallest keys, in order; of equal keys the first row."""
 
-    distances: np.ndarray
+    keys: np.ndarray
     numbers: np.ndarray
-    rows: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray
+    columns: tuple[np.ndarray, ...]  # what is known of them
     wanted: int
 
     @classmethod
-    def merged(cls, parts: list[Farthest]) -> Farthest:
-        """The farthest of all parts."""
-        columns = [np.concatenate(column) for column in list(zip(*parts, strict=True))[:5]]
-        order = np.lexsort((columns[1], -columns[0]))[: parts[0].wanted]
-        return cls(*(column[order] for column in columns), parts[0].wanted)  # type: ignore
+    def merged(cls, parts: list[Leading]) -> Leading:
+        """Those with the smallest keys of all parts."""
+        keys = np.concatenate([part.keys for part in parts])
+        numbers = np.concatenate([part.numbers for part in parts])
+        order = np.lexsort((numbers, keys))[: parts[0].wanted]
+        columns = zip(*(part.columns for part in parts), strict=True)
+        ordered = tuple(np.concatenate(column)[order] for column in columns)
+        return cls(keys[order], numbers[order], ordered, parts[0].wanted)
 
 
-def _farthest(points: Points, found: Nearest | NearestTwo, wanted: int) -> Farthest:
+def _farthest(points: Points, found: Nearest | NearestTwo, wanted: int) -> Leading:
+    """The points farthest from their centres, with their rows, codes and weights."""
     distances = to_numpy(found.near).astype(np.float64)
     weights = np.ones(len(distances)) if points.pull is None else points.pull
     distances = np.where(weights > 0.0, distances, 0.0)
     least = np.partition(distances, -wanted)[-wanted] if wanted < len(distances) else 0.0
     far = np.flatnonzero((distances >= least) & (distances > 0.0))  # sorting all takes seconds
     at = far[np.argsort(-distances[far], kind="stable")[:wanted]]
-    codes = to_numpy(found.first)[at]
-    return Farthest(distances[at], points.start + at, points.take(at), codes, weights[at], wanted)
+    columns = points.take(at), to_numpy(found.first)[at], weights[at]
+    return Leading(-distances[at], points.start + at, columns, wanted)
 
 
 def _give_away(
-    sums: np.ndarray, mass: np.ndarray, empty: np.ndarray, far: Farthest
+    sums: np.ndarray, mass: np.ndarray, empty: np.ndarray, far: Leading
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums and masses after each empty cluster took one of the points from its cluster."""
     sums, mass = sums.copy(), mass.copy()
-    for code, point, old, weight in zip(empty, far.rows, far.codes, far.weights, strict=False):
+    for code, point, old, weight in zip(empty, *far.columns, strict=False):
         sums[old] -= weight * point
         mass[old] -= weight
         sums[code], mass[code] = weight * point, weight

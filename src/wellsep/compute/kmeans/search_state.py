@@ -17,6 +17,7 @@ from scipy.spatial.distance import cdist
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.nearest_centres import host_nearest
 from wellsep.compute.kmeans.prepared_points import Points
+from wellsep.compute.kmeans.starts import rows_at_shares
 
 LOCAL = 0.02  # a centre moves if it gains more than this share of the mean gain
 SPLIT_GROWTH = 1e-4  # relative growth of a split's gain that is worth another step
@@ -268,12 +269,14 @@ class CentreState:
         center = self.centers[code]
         none = Split(-1.0, center, center)
         rows = np.flatnonzero(self.first == code)
-        course = np.cumsum(self.near[rows] * self.weights[rows])
-        if len(rows) < 2 or not course[-1] > 0.0:
+        weights, space = self.weights[rows], self.points.space
+        if len(rows) < 2:
             return none
-        at = min(int(np.searchsorted(course, share * course[-1], side="right")), len(rows) - 1)
-        X, weights = self.points.space.take(rows), self.weights[rows]
-        across = self.points.take(rows[at : at + 1])[0] - center
+        at, total = rows_at_shares(space, self.near[rows] * weights, np.array([share]))
+        if not total > 0.0:
+            return none
+        X = space.take(rows)
+        across = self.points.take(rows[at])[0] - center
         level, found = float(across @ center), none
         for _ in range(steps + 1):
             side = np.asarray(X @ across) > level

@@ -6,14 +6,14 @@ take a pass over all chunks for each centre.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from wellsep._checks.arrays import check_choice, check_numbers, to_numpy
 from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.threads import budget_bytes
-from wellsep.compute.kmeans.lloyd import run
+from wellsep.compute.kmeans.lloyd import Leading, run
 from wellsep.compute.kmeans.prepared_points import (
     Frame,
     Points,
@@ -148,11 +148,11 @@ def draw_far(
     """Rows drawn (with replacement) with a chance in proportion to w times ``closest``."""
     mass = closest if points.pull is None else closest * points.device_pull
     rows, total = rows_at_shares(points.space, mass, random_state.uniform(size=size))
-    if not total > 0.0:
-        # Every point lies on a centre: more centres than distinct points.
-        chance = shares(points.pull, True) if points.zero is not None else None  # type: ignore[arg-type]
-        return random_state.choice(points.n, size, p=chance)
-    return np.minimum(rows, points.n - 1)
+    if total > 0.0:
+        return rows
+    # Every point lies on a centre: more centres than distinct points.
+    chance = shares(points.pull, True) if points.zero is not None else None  # type: ignore[arg-type]
+    return random_state.choice(points.n, size, p=chance)
 
 
 def rows_at_shares(space: Space, mass: Any, shares: np.ndarray) -> tuple[np.ndarray, float]:
@@ -160,7 +160,8 @@ def rows_at_shares(space: Space, mass: Any, shares: np.ndarray) -> tuple[np.ndar
     course = space.running_sum(mass)
     total = float(course[-1])
     targets = space.beside(shares * total)
-    return to_numpy(space.xp.searchsorted(course, targets, side="right")), total
+    rows = to_numpy(space.xp.searchsorted(course, targets, side="right"))
+    return np.minimum(rows, len(course) - 1), total
 
 
 def row_distances(points: Points, rows: np.ndarray) -> Any:
@@ -191,9 +192,10 @@ def parallel_start(
     candidates = points.take(first)
     for _ in range(ROUNDS):
         drawn = points.fold(_draw_candidates, candidates, _key(random_state), n_clusters)
-        if not len(drawn.rows):
+        (rows,) = drawn.columns
+        if not len(rows):
             break  # every point lies on a candidate
-        candidates = np.vstack([candidates, drawn.rows])
+        candidates = np.vstack([candidates, rows])
     if len(candidates) < n_clusters:
         spare = points.take(random_rows(points, n_clusters, random_state))
         candidates = np.vstack([candidates, spare])[: max(n_clusters, len(candidates))]
@@ -202,22 +204,6 @@ def parallel_start(
     chosen = few.take(plus_plus(few, n_clusters, random_state))
     refined = run(few, chosen, max_iter=30).centers
     return few.frame.leave(refined)
-
-
-class Drawn(NamedTuple):
-    """Rows with the smallest keys of `draw_keys`."""
-
-    keys: np.ndarray
-    numbers: np.ndarray
-    rows: np.ndarray
-    wanted: int
-
-    @classmethod
-    def merged(cls, parts: list[Drawn]) -> Drawn:
-        """The smallest keys of all parts."""
-        keys, numbers, rows = (np.concatenate(c) for c in list(zip(*parts, strict=True))[:3])
-        order = np.lexsort((numbers, keys))[: parts[0].wanted]
-        return cls(keys[order], numbers[order], rows[order], parts[0].wanted)
 
 
 def _key(random_state: np.random.RandomState) -> int:
@@ -249,19 +235,19 @@ def _smallest(mass: np.ndarray, key: int, wanted: int, start: int) -> tuple[Any,
     return keys[order], heavy[order]
 
 
-def _draw_candidates(points: Points, candidates: np.ndarray, key: int, wanted: int) -> Drawn:
+def _draw_candidates(points: Points, candidates: np.ndarray, key: int, wanted: int) -> Leading:
     near = assign(points, candidates).near.astype(np.float64)
     # What rounding leaves of a point that is itself a candidate must not be drawn again.
     near[near <= 1e-12 * points.frame.spread] = 0.0
     mass = near if points.pull is None else near * points.pull
     keys, at = _smallest(mass, key, wanted, points.start)
-    return Drawn(keys, points.start + at, points.take(at), wanted)
+    return Leading(keys, points.start + at, (points.take(at),), wanted)
 
 
-def _draw_weights(points: Points, key: int, wanted: int) -> Drawn:
+def _draw_weights(points: Points, key: int, wanted: int) -> Leading:
     mass = np.ones(points.n) if points.pull is None else points.pull
     keys, at = _smallest(mass, key, wanted, points.start)
-    return Drawn(keys, points.start + at, np.empty((len(at), 0)), wanted)
+    return Leading(keys, points.start + at, (), wanted)
 
 
 def _candidate_mass(points: Points, candidates: np.ndarray) -> np.ndarray:
