@@ -28,6 +28,7 @@ from wellsep.compute.statistics.neighbour_graph import (
     NeighbourGraph,
     local_outlier_factor,
     nearest_neighbours,
+    neighbours_in_chunks,
 )
 
 POWER = 4  # of the falling weights: 1/LOF is too soft, a far point's pull grows with its square
@@ -399,9 +400,10 @@ def _neighbours(
     if t < 1:
         return given, counted, None
     if in_chunks:
-        from wellsep.compute.engine.dask.neighbours import neighbours_of
+        from wellsep.compute.engine.dask.engine import open_task
 
-        return given, counted, neighbours_of(X.in_safe_units(), given > 0, t)
+        task = open_task(X, np.where(given > 0, 0, -1))
+        return given, counted, neighbours_in_chunks(task, t)
     X = in_safe_units(to_numpy(X) if device_of(X) is None else X)[0]
     return given, counted, nearest_neighbours(X[counted], t, n_jobs=n_jobs)
 

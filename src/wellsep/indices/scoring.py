@@ -40,7 +40,6 @@ from wellsep.indices.score_table import PartitionScores
 from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
-    from wellsep.compute.engine.dask.engine import OnDask
     from wellsep.compute.plan import AnyTask
 
 
@@ -144,11 +143,9 @@ def _task_on_dask(
     noise: str,
     device: Any,
     centers: Any,
-) -> OnDask:
+) -> AnyTask:
     """Rows, codes and weights in chunks; nothing but the distinct labels is gathered."""
-    from wellsep.compute.engine.dask.chunks import open_chunks
-    from wellsep.compute.engine.dask.engine import OnDask
-    from wellsep.compute.engine.dask.labels import encode_chunks, weigh_chunks
+    from wellsep.compute.engine.dask.engine import open_task
 
     for index, params in asked:
         if not on_dask(index, params):
@@ -162,15 +159,13 @@ def _task_on_dask(
             need_coordinates(metric, "where X is a dask collection", TypeError)
     if device is not None and str(device) != "cpu":
         raise ValueError(f"device must be None for a dask array, got {device!r}.")
-    chunks = open_chunks(X).in_safe_units()
-    weights = weigh_chunks(sample_weight, chunks)
-    if weights is not None:
+    if sample_weight is not None:
         _refuse_weights(asked)
-    partitions = encode_chunks(labels, weights, chunks, noise)
+    task = open_task(X, labels, sample_weight, noise)
     if centers is None:
-        return OnDask(chunks, partitions, weights, None)
-    table = _check_centers(centers, len(partitions.classes[0]), chunks.d)
-    return OnDask(chunks, partitions, weights, (table / chunks.unit,))
+        return task
+    table = _check_centers(centers, len(task.partitions.classes[0]), task.space.d)
+    return task._replace(centers=(table / task.space.unit,))
 
 
 def on_dask(index: Index, params: Mapping[str, Any] | None = None) -> bool:

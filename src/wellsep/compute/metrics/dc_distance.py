@@ -23,7 +23,7 @@ from wellsep.compute.metrics.table import Metric, Rows, rows_of
 from wellsep.compute.requests import Block, Task, Want
 from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
 from wellsep.compute.statistics.silhouette_widths import widths_from_sums
-from wellsep.compute.statistics.spanning_tree import Dissimilarities, spanning_tree
+from wellsep.compute.statistics.spanning_tree import Dissimilarities, root, spanning_tree
 
 MIN_POINTS = 5  # as the paper has it
 AT_ONCE = 1 << 24  # numbers of the tables that sums over clusters are worked out in
@@ -116,19 +116,13 @@ def _joined(edges: np.ndarray, heights: np.ndarray, core: np.ndarray) -> LeafOrd
     after, gap = [-1] * n, [0.0] * n  # the next object, and the height between
     left, right = np.empty(n - 1, dtype=np.intp), np.empty(n - 1, dtype=np.intp)
 
-    def root(x: int) -> int:
-        while parent[x] != x:
-            parent[x] = parent[parent[x]]
-            x = parent[x]
-        return x
-
     for step, ((a, b), height) in enumerate(zip(edges.tolist(), heights.tolist(), strict=True)):
-        a, b = root(a), root(b)
+        a, b = root(parent, a), root(parent, b)
         left[step], right[step] = node[a], node[b]
         after[last[a]], gap[last[a]] = first[b], height
         parent[b], last[a], node[a] = a, last[b], n + step
     place, gaps = np.empty(n, dtype=np.intp), np.empty(n)
-    at = first[root(0)] if n else -1
+    at = first[root(parent, 0)] if n else -1
     for step in range(n):
         place[at], gaps[step] = step, gap[at]
         at = after[at]

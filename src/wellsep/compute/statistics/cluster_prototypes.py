@@ -8,9 +8,8 @@ come out below 0, and then counts as 0.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -42,96 +41,63 @@ from wellsep.distances.base import PairSpace
 LEFT_OVER = 64  # rounding errors of a sum of squares, of which what is left of it may consist
 
 
-class Around(ABC):
-    """Objects, their clusters, and the prototypes of the clusters."""
-
-    codes: np.ndarray  # (n,) cluster of each object; −1 has none
-    n_clusters: int
-
-    @abstractmethod
-    def take(self, objects: np.ndarray) -> Around:
-        """Some of the objects."""
-
-    @abstractmethod
-    def own_radii(self, objects: np.ndarray, code: int) -> np.ndarray:
-        """(b,) distances of some objects to one prototype."""
-
-    @abstractmethod
-    def squares_to(self, objects: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """(p,) squared distances of objects to prototypes, pair by pair."""
-
-    @abstractmethod
-    def witnesses(self, members: np.ndarray, code: int, t: int, workers: int) -> Witnesses:
-        """LCD and number of witnesses of the members of one cluster."""
-
-    @abstractmethod
-    def graph(self, k: int, objects: np.ndarray, n_jobs: int | None) -> NeighbourGraph:
-        """The k nearest other objects of some objects."""
-
-    @abstractmethod
-    def crowded(self, t: int) -> tuple[np.ndarray, np.ndarray]:
-        """Objects with at least t others on their spot, and the most frequent cluster there."""
-
-    @abstractmethod
-    def planes(self, objects: np.ndarray, codes: np.ndarray) -> NearestPlanes:
-        """The nearest planes of some objects, as members of the clusters of these codes."""
-
-    @abstractmethod
-    def nearest(
-        self, objects: np.ndarray, among: np.ndarray, t: int, n_jobs: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(b, t) distances, rising, and positions in ``among`` of the t nearest of these."""
-
-
 @dataclass(frozen=True, eq=False)
-class RowsAround(Around):
-    """Objects with coordinates."""
+class RowsAround:
+    """Objects with coordinates, their clusters, and the prototypes of the clusters."""
 
     X: np.ndarray  # (n, d) float64
-    codes: np.ndarray
+    codes: np.ndarray  # (n,) cluster of each object; −1 has none
     centers: np.ndarray  # (K, d)
     device_rows: Any = None  # X as a tensor on an accelerator, where it is then searched
 
     @property
-    def n_clusters(self) -> int:  # type: ignore[override]
+    def n_clusters(self) -> int:
         return len(self.centers)
 
     def take(self, objects: np.ndarray) -> RowsAround:
+        """Some of the objects."""
         there = None if self.device_rows is None else self.device_rows[objects]
         return replace(self, X=self.X[objects], codes=self.codes[objects], device_rows=there)
 
     def own_radii(self, objects: np.ndarray, code: int) -> np.ndarray:
+        """(b,) distances of some objects to one prototype."""
         return distances_to(self.X[objects], self.centers[code])
 
     def squares_to(self, objects: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """(p,) squared distances of objects to prototypes, pair by pair."""
         return pair_squares(Rows(self.X), objects, Rows(self.centers), codes)
 
     def witnesses(self, members: np.ndarray, code: int, t: int, workers: int) -> Witnesses:
+        """LCD and number of witnesses of the members of one cluster."""
         there = None if self.device_rows is None else self.device_rows[members]
         rows, center = self.X[members], self.centers[code]
         return cluster_witnesses(rows, center, t, workers=workers, device_rows=there)
 
     def graph(self, k: int, objects: np.ndarray, n_jobs: int | None) -> NeighbourGraph:
+        """The k nearest other objects of some objects."""
         X = self.X if self.device_rows is None else self.device_rows
         return nearest_neighbours(X, k, rows=objects, n_jobs=n_jobs)
 
     def crowded(self, t: int) -> tuple[np.ndarray, np.ndarray]:
+        """Objects with at least t others on their spot, and the most frequent cluster there."""
         copies = find_duplicates(self.X, t)
         return copies.rows, most_frequent(copies.spot, self.codes[copies.rows])
 
     def planes(self, objects: np.ndarray, codes: np.ndarray) -> NearestPlanes:
+        """The nearest planes of some objects, as members of the clusters of these codes."""
         return nearest_planes(self.X[objects], codes, self.centers)
 
     def nearest(
         self, objects: np.ndarray, among: np.ndarray, t: int, n_jobs: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
+        """(b, t) distances, rising, and positions in ``among`` of the t nearest of these."""
         search = NearestNeighbors(n_neighbors=t, n_jobs=n_jobs).fit(self.X[among])
         distances, found = search.kneighbors(self.X[objects])
         return distances, found
 
 
 @dataclass(frozen=True, eq=False)
-class DistancesAround(Around):
+class DistancesAround:
     """Objects without coordinates: their distances, and what follows for the prototypes."""
 
     X: PairSpace
@@ -140,7 +106,7 @@ class DistancesAround(Around):
     gaps: np.ndarray  # (K, K) distances between the prototypes
 
     @property
-    def n_clusters(self) -> int:  # type: ignore[override]
+    def n_clusters(self) -> int:
         return len(self.gaps)
 
     def take(self, objects: np.ndarray) -> DistancesAround:
@@ -189,6 +155,9 @@ class DistancesAround(Around):
             found[rows] = smallest(table, t)
             distances[rows] = np.take_along_axis(table, found[rows], axis=1)
         return distances, found
+
+
+Around: TypeAlias = RowsAround | DistancesAround
 
 
 def around_means(X: PairSpace, codes: np.ndarray, n_clusters: int) -> DistancesAround:

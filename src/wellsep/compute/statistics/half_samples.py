@@ -278,7 +278,8 @@ def add_widths(
     xp, totals = space.xp, np.zeros((len(edges) - 1, *draws.counts.shape))
     most = budget_bytes() / 32 if space.one_caller else AT_ONCE
     for which, at in _alike(offsets):
-        table = _tables(space, sums, at, int(offsets[-1]))
+        some = sums if at.size == offsets[-1] else sums[:, space.asarray(at.reshape(-1)), :]
+        table = some.reshape(len(sums), *at.shape, -1)  # (G, g, K, b)
         members = space.asarray(1.0 * (codes[which][:, :, None] == np.arange(at.shape[1])))
         step = max(1, int(most / (at.size * codes.shape[1])))
         for start in range(0, len(draws.chosen), step):
@@ -297,12 +298,6 @@ def _alike(offsets: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for k in np.unique(counts):
         which = np.flatnonzero(counts == k)
         yield which, offsets[which][:, None] + np.arange(k)
-
-
-def _tables(space: Space, sums: Any, at: np.ndarray, width: int) -> Any:
-    """(G, g, K, b) the sums of some partitions."""
-    some = sums if at.size == width else sums[:, space.asarray(at.reshape(-1)), :]
-    return some.reshape(len(sums), *at.shape, -1)
 
 
 def _some_widths(

@@ -377,20 +377,10 @@ def most_frequent(spot, codes):
 
 def _voice_of_cluster(theirs, voice):
     """Total voice of each neighbour's cluster, at that neighbour's column."""
-    order = np.argsort(theirs, axis=1, kind="stable")
-    sorted_codes = np.take_along_axis(theirs, order, axis=1)
-    running = np.cumsum(np.take_along_axis(voice, order, axis=1), axis=1)
-    columns = np.arange(theirs.shape[1])
-    last = np.ones(theirs.shape, dtype=bool)  # column where a cluster's run ends
-    last[:, :-1] = sorted_codes[:, 1:] != sorted_codes[:, :-1]
-    end = np.where(last, columns, theirs.shape[1])
-    end = np.minimum.accumulate(end[:, ::-1], axis=1)[:, ::-1]
-    start = np.zeros_like(end)
-    start[:, 1:] = np.maximum.accumulate(np.where(last[:, :-1], columns[1:], 0), axis=1)
-    before = np.where(start > 0, np.take_along_axis(running, np.maximum(start - 1, 0), axis=1), 0.0)
-    total = np.empty_like(voice)
-    np.put_along_axis(total, order, np.take_along_axis(running, end, axis=1) - before, axis=1)
-    return total
+    keys = np.arange(len(theirs))[:, None] * (int(theirs.max(initial=0)) + 1) + theirs
+    _, place = np.unique(keys, return_inverse=True)
+    place = place.reshape(voice.shape)
+    return np.bincount(place.reshape(-1), voice.reshape(-1))[place]
 
 
 def _places(distance, asked):

@@ -16,6 +16,7 @@ from wellsep._checks.values import check_jobs
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import CLOSE
+from wellsep.compute.requests import Block, Task
 from wellsep.distances.base import PairSpace
 
 METHODS = ("exact", "kd-tree", "brute")
@@ -256,6 +257,49 @@ def gap_squares(X: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarr
         difference = column[others].astype(np.float64, copy=False) - column[rows, None]
         squares += difference * difference
     return squares
+
+
+def neighbours_in_chunks(task: Any, n_neighbors: int) -> NeighbourGraph:
+    """The nearest among the counted rows of each, numbered among themselves, by pairs of blocks."""
+    found = task.fold_strips(None, neighbours_of_two, _in_order, n_neighbors)
+    counted = found.counted
+    number = np.cumsum(counted) - 1
+    return NeighbourGraph(number[found.indices], found.distances, "blocks")
+
+
+class InOrder(NamedTuple):
+    """Neighbours of the counted rows of consecutive blocks, numbered among all rows."""
+
+    indices: np.ndarray  # (c, t)
+    distances: np.ndarray
+    counted: np.ndarray  # (b,) bool
+
+    @classmethod
+    def merged(cls, parts: list[InOrder]) -> InOrder:
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _in_order(block: Block, graph: NeighbourGraph, t: int) -> InOrder:
+    return InOrder(graph.indices, graph.distances, block.codes[0] >= 0)
+
+
+def neighbours_of_two(
+    left: Task, right: Task, places: tuple[int, int], t: int
+) -> tuple[NeighbourGraph, NeighbourGraph | None]:
+    """Neighbours among two blocks together, for the counted rows of each; -1 where fewer exist."""
+    blocks = [left] if places[0] == places[1] else [left, right]
+    counted = [np.flatnonzero(task.partitions.codes[0] >= 0) for task in blocks]
+    numbers = np.concatenate([first + at for first, at in zip(places, counted, strict=False)])
+    X = np.concatenate([task.space.X[at] for task, at in zip(blocks, counted, strict=True)])
+    indices, distances = np.full((len(X), t), -1), np.full((len(X), t), np.inf)
+    some = min(t, len(X) - 1)
+    if some > 0:
+        graph = nearest_neighbours(X, some, n_jobs=1)
+        indices[:, :some], distances[:, :some] = numbers[graph.indices], graph.distances
+    edges = [len(counted[0])]
+    graphs = map(NeighbourGraph, np.split(indices, edges), np.split(distances, edges))
+    mine, theirs = graphs
+    return mine, None if len(blocks) == 1 else theirs
 
 
 def local_outlier_factor(graph: NeighbourGraph) -> np.ndarray:

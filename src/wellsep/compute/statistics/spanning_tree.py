@@ -210,18 +210,19 @@ def _join(
     return merged, label[component], np.column_stack([order, index[order]])[kept]
 
 
+def root(parent: list[int], x: int) -> int:
+    """The element that stands for all that is joined with x; ``parent`` leads there sooner then."""
+    while parent[x] != x:
+        parent[x] = parent[parent[x]]
+        x = parent[x]
+    return x
+
+
 def _acyclic(a: np.ndarray, b: np.ndarray, count: int) -> Iterator[bool]:
     """Kruskal's test, edge by edge: does it join two parts that are still apart?"""
     parent = list(range(count))
-
-    def root(x: int) -> int:
-        while parent[x] != x:
-            parent[x] = parent[parent[x]]
-            x = parent[x]
-        return x
-
     for left, right in zip(a.tolist(), b.tolist(), strict=True):
-        p, q = root(left), root(right)
+        p, q = root(parent, left), root(parent, right)
         parent[p] = q
         yield p != q
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.dask import pairs
-from wellsep.compute.engine.dask.chunks import Chunks
-from wellsep.compute.engine.dask.labels import ChunkedPartitions
+from wellsep.compute.engine.dask.chunks import Chunks, open_chunks
+from wellsep.compute.engine.dask.labels import ChunkedPartitions, encode_chunks, weigh_chunks
 from wellsep.compute.requests import Pass, Task
 from wellsep.partitions import Partitions
 
@@ -120,6 +120,13 @@ class OnDask(NamedTuple):
 
     def _blocks(self) -> pairs.Blocks:
         return pairs.cut_blocks(self.space, self.beside, self.frame)
+
+
+def open_task(X: Any, labels: Any, sample_weight: Any = None, noise: str = "exclude") -> OnDask:
+    """A dask collection, or its chunks, with partitions of its rows; labels are not gathered."""
+    chunks = (X if isinstance(X, Chunks) else open_chunks(X)).in_safe_units()
+    weights = weigh_chunks(sample_weight, chunks)
+    return OnDask(chunks, encode_chunks(labels, weights, chunks, noise), weights)
 
 
 def _fold_rows(
