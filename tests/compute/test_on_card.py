@@ -108,8 +108,7 @@ def test_margins_are_those_of_the_host(memory, as_card):
 
 
 def test_clusters_can_be_numbered_by_first_appearance():
-    from wellsep.compute.engine.device.batches import Batch
-    from wellsep.compute.engine.device.representatives import by_first_appearance
+    from wellsep.compute.engine.device.representatives import Batch, by_first_appearance
 
     codes = torch.tensor([[2, 0, -1, 2, 1, 0], [1, 1, 0, 2, -1, 0]])
     fresh = by_first_appearance(Batch([0, 1], 3, codes)).codes
@@ -118,7 +117,7 @@ def test_clusters_can_be_numbered_by_first_appearance():
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
 def test_a_histogram_selects_as_sorting_does(metric):
-    from wellsep.compute.engine.device.selection import select_on_device
+    from wellsep.compute.engine.device.extremes import select_on_device
     from wellsep.compute.metrics.row_preparation import Prepared
     from wellsep.compute.metrics.table import find
 

@@ -402,7 +402,7 @@ def _neighbours(
     if in_chunks:
         from wellsep.compute.engine.dask.engine import open_task
 
-        task = open_task(X, np.where(given > 0, 0, -1))
+        task = open_task(X.array, np.where(given > 0, 0, -1))
         return given, counted, neighbours_in_chunks(task, t)
     X = in_safe_units(to_numpy(X) if device_of(X) is None else X)[0]
     return given, counted, nearest_neighbours(X[counted], t, n_jobs=n_jobs)

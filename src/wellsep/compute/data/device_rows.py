@@ -199,3 +199,13 @@ def member_table(
     table = torch.zeros((clusters + 1, width), dtype=dtype, device=codes.device)
     table.scatter_(0, place, values)
     return table[:clusters]
+
+
+def to_device(values: Any, X: torch.Tensor, dtype: Any = torch.float64) -> torch.Tensor:
+    return torch.as_tensor(np.ascontiguousarray(values)).to(X.device).to(dtype)
+
+
+def row_parts(n: int, bytes_per_row: float, *, least: int = 256) -> Iterator[slice]:
+    """Consecutive rows that fit the budget."""
+    rows = max(least, min(n, int(budget_bytes() / max(bytes_per_row, 1.0))))
+    return (slice(i, min(i + rows, n)) for i in range(0, n, rows))

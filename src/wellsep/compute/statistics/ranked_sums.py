@@ -90,7 +90,7 @@ def _device_usable(space: Space, metric: Metric) -> bool:
 def _select_on_device(
     space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    from wellsep.compute.engine.device.selection import select_on_device
+    from wellsep.compute.engine.device.extremes import select_on_device
 
     some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
     finish: Any = metric.finish

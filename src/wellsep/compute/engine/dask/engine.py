@@ -123,8 +123,8 @@ class OnDask(NamedTuple):
 
 
 def open_task(X: Any, labels: Any, sample_weight: Any = None, noise: str = "exclude") -> OnDask:
-    """A dask collection, or its chunks, with partitions of its rows; labels are not gathered."""
-    chunks = (X if isinstance(X, Chunks) else open_chunks(X)).in_safe_units()
+    """A dask collection with partitions of its rows; labels on Dask are not gathered."""
+    chunks = open_chunks(X).in_safe_units()
     weights = weigh_chunks(sample_weight, chunks)
     return OnDask(chunks, encode_chunks(labels, weights, chunks, noise), weights)
 

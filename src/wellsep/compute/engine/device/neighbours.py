@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from array_api_compat import torch as xp
 
+from wellsep.compute.data.device_rows import row_parts, to_device
 from wellsep.compute.data.rows import host
-from wellsep.compute.engine.device.batches import row_parts, to_device
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.table import Rows, squares
 

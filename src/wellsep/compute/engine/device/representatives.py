@@ -2,25 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from array_api_compat import torch as xp
 
+from wellsep.compute.data.device_rows import row_parts, to_device
 from wellsep.compute.data.rows import host
-from wellsep.compute.engine.device.batches import (
-    Batch,
-    batches,
-    cluster_sums,
-    codes_on_device,
-    own_squares,
-    row_parts,
-    to_device,
-    totals,
-)
+from wellsep.compute.engine.threads import budget_bytes
 from wellsep.compute.metrics.table import rows_of, squares
 from wellsep.compute.requests import Task, Want
+from wellsep.partitions import Partitions
+
+
+class Batch(NamedTuple):
+    """g partitions of the same n objects into k clusters each."""
+
+    which: list[int]  # (g,) their places among all partitions
+    k: int
+    codes: torch.Tensor  # (g, n) int64, -1 where not counted
+
+    def members(self, rows: slice = slice(None)) -> torch.Tensor:
+        """(g, K, n) whether an object belongs to a cluster."""
+        clusters = torch.arange(self.k, device=self.codes.device)
+        return self.codes[:, None, rows] == clusters[:, None]
+
+    def part(self, rows: slice) -> Batch:
+        """The same partitions of some of the objects."""
+        return self._replace(codes=self.codes[:, rows])
+
+    def safe(self, rows: slice = slice(None)) -> torch.Tensor:
+        """(g, n) codes to index with: an object that is not counted gets the first cluster."""
+        return self.codes[:, rows].clamp(min=0)
+
+
+def batches(
+    partitions: Partitions, codes: torch.Tensor, bytes_per_cluster: float
+) -> Iterator[Batch]:
+    """Partitions grouped by their number of clusters, as many at once as the budget allows.
+
+    ``codes`` are those of all partitions (M, n), on the device.
+    """
+    counts = partitions.n_clusters
+    for k in np.unique(counts).tolist():
+        group = np.flatnonzero(counts == k)
+        at_once = max(1, int(budget_bytes() / max(k * bytes_per_cluster, 1.0)))
+        for start in range(0, len(group), at_once):
+            which = group[start : start + at_once]
+            whole = len(which) == len(codes)
+            chosen = codes if whole else codes[torch.as_tensor(which, device=codes.device)]
+            yield Batch(which.tolist(), k, chosen.to(torch.int64))
+
+
+def totals(values: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """(g, K) sums over clusters of ``values`` (g, n); always added in the same order.
+
+    With a thousand clusters a table of (g, K, n) would be far larger than the data.
+    """
+    shape, kind = (len(batch.which), batch.k), {"dtype": values.dtype, "device": values.device}
+    sums, zero = torch.zeros(shape, **kind), torch.zeros((), **kind)
+    for rows in row_parts(values.shape[1], 16.0 * shape[0] * shape[1]):
+        sums += torch.where(batch.members(rows), values[:, None, rows], zero).sum(dim=-1)
+    return sums
+
+
+def own_squares(X: torch.Tensor, points: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """(g, n) squared distances of rows to their cluster's point (g, K, d), from differences."""
+    (n, d), g = X.shape, len(batch.which)
+    found = torch.empty((g, n), dtype=X.dtype, device=X.device)
+    first = torch.arange(g, device=X.device)[:, None] * batch.k
+    flat = points.reshape(g * batch.k, d)
+    for rows in row_parts(n, 8 * g * d * 4):
+        gap = flat[first + batch.safe(rows)]  # (g, b, d)
+        gap -= X[rows]
+        found[:, rows] = gap.square_().sum(dim=-1)
+    return found
+
+
+def cluster_sums(X: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    """(g, K, d) sums of rows and (g, K) masses."""
+    g, k = len(batch.which), batch.k
+    sums = torch.zeros((g * k, X.shape[1]), dtype=X.dtype, device=X.device)
+    mass = torch.zeros(g * k, dtype=X.dtype, device=X.device)
+    for rows in row_parts(len(X), 8 * g * k * 2):
+        table = batch.members(rows).reshape(g * k, -1).to(X.dtype)
+        sums += table @ X[rows]
+        mass += table.sum(dim=1)
+    return sums.reshape(g, k, -1), mass.reshape(g, k)
 
 
 class _Clusters(NamedTuple):
@@ -40,7 +110,7 @@ def represented_on_device(
 ) -> dict[Want, list[tuple[np.ndarray, ...]]]:
     """(deviations, distances, densities, shares) of each partition."""
     X = task.space.X.to(torch.float64) - to_device(np.round(task.space.shift), task.space.X)
-    codes, partitions = codes_on_device(task), task.partitions
+    codes, partitions = task.space.asarray(task.partitions.codes), task.partitions
     found: dict[Want, list[Any]] = {w: [None] * len(partitions) for w in wants}
     for w in wants:
         each = 24.0 * (task.space.n + w.get("count") * task.space.d)  # bytes of a cluster
@@ -68,7 +138,7 @@ def by_first_appearance(batch: Batch) -> Batch:
 
 
 def _describe(X: torch.Tensor, batch: Batch, count: int) -> _Clusters:
-    sums, size = cluster_sums(X, batch, None)
+    sums, size = cluster_sums(X, batch)
     centers = sums / size[..., None]
     squares, members = _to_centres(X, sums, size, batch), batch.members()
     reach = (X * X).sum(dim=1).max()
