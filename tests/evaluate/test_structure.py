@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
@@ -144,3 +145,36 @@ def test_the_guide_shows_the_error_rates_that_were_measured():
         gains = [float(row["gain"]) for row in rows if row["family"] == family]
         called = sum(gain < NOTHING for gain in gains)
         assert f"{called} of {len(gains)}" in guide
+
+
+@pytest.mark.parametrize("form", ["memory", "dense file", "sparse file"])
+def test_the_features_of_anndata_are_the_input(form, tmp_path):
+    anndata, pd = pytest.importorskip("anndata"), pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    embedding = rng.normal(size=(120, 3)) + 8 * np.eye(3)[np.arange(120) % 3]
+    labels = {f"k{k}": KMeans(k, random_state=0).fit_predict(embedding).astype(str) for k in (2, 3)}
+    cells = anndata.AnnData(
+        X=sp.csr_matrix(X) if form == "sparse file" else X,
+        obs=pd.DataFrame(labels, index=[f"c{i}" for i in range(120)]),
+        obsm={"X_net": embedding},
+    )
+    source = cells
+    if form != "memory":
+        source = tmp_path / "cells.h5ad"
+        cells.write_h5ad(source)
+    found = ws.judge(source, labels="k*", n_draws=0, details=False)
+    assert found.verdict.kind == "nothing to cluster"
+    bare = anndata.AnnData(obs=cells.obs, obsm=dict(cells.obsm))
+    assert ws.judge(bare, labels="k*", n_draws=0, details=False).structure is None
+
+
+def test_features_that_cannot_be_tested_are_a_note():
+    anndata, pd = pytest.importorskip("anndata"), pytest.importorskip("pandas")
+    obs = pd.DataFrame({"a": list("0011"), "b": list("0111")}, index=list("wxyz"))
+    cells = anndata.AnnData(
+        X=np.full((4, 2), np.nan), obs=obs, obsm={"X_net": np.arange(12.0).reshape(4, 3) ** 2}
+    )
+    found = ws.judge(cells, labels="*", n_draws=0, details=False)
+    assert found.structure is None
+    assert "could not be tested: X must be finite" in " ".join(found.notes)

@@ -96,9 +96,9 @@ def judge(
         they are one cluster. "singletons": each is a cluster. "error": they are refused.
     X : array-like or frame of shape (n, p), optional
         The data the runs were made from. If given, the verdict says whether there is anything to
-        cluster, and every partition is also scored there, as a baseline. The columns of a frame
-        name the features that make each cluster: pass ``pandas.DataFrame(X, columns=names)`` to
-        name those of an array.
+        cluster (AnnData brings what was measured), and every partition is also scored there, as a
+        baseline. The columns of a frame name the features that make each cluster: pass
+        ``pandas.DataFrame(X, columns=names)`` to name those of an array.
     n_draws : int
         Half-samples for the rank intervals; 0 for none.
     dip : bool
@@ -201,6 +201,14 @@ def judge(
             "The clusters of the objects are not kept, since they would take more than 50 MB: the "
             "page and settling need the runs.",
         )
+    structure, features = None, problem.given.features
+    if X is not None:
+        structure = structure_of(X, problem.distinct, n_jobs)
+    elif features is not None:
+        try:
+            structure = structure_of(features.rows, problem.distinct, n_jobs)
+        except (TypeError, ValueError) as reason:
+            notes += (f"Whether there is anything to cluster could not be tested: {reason}",)
     params = problem.given.params
     return Judgement(
         scores,
@@ -211,7 +219,7 @@ def judge(
         notes=notes,
         judge=decides,
         asked=options.judge,
-        structure=None if X is None else structure_of(X, problem.distinct, n_jobs),
+        structure=structure,
         params={name: params[name] for name in problem.classes.names if params.get(name)},
         options=options.to_plain(),
         layout=plane,

@@ -96,7 +96,7 @@ class Structure(Result):
 def structure_of(X: Any, partitions: Partitions, n_jobs: int | None = None) -> Structure:
     """Compare partitions of the input, and k-means in it, with k-means in two clouds.
 
-    X is rows or distances of the n objects, in memory or on a device.
+    X is rows or distances of the n objects, or a function that gives some of their rows.
     """
     n = partitions.n_objects
     objects = np.sort(np.random.default_rng(0).permutation(n)[:OBJECTS])
@@ -128,6 +128,8 @@ def structure_of(X: Any, partitions: Partitions, n_jobs: int | None = None) -> S
 
 def _sample(X: Any, objects: np.ndarray) -> np.ndarray:
     """Some objects as centred rows; their axes where there are no columns, or very many."""
+    if callable(X):
+        X, objects = X(objects), np.arange(len(objects))
     if has_columns(X):
         X = check_data(X)
     if has_columns(X) and X.shape[1] < WIDE:

@@ -55,7 +55,7 @@ class Runs:
         them as colours; they are never judged.
     features : Features, optional
         What was measured of the objects, such as the genes of AnnData's ``X``. Clusters are
-        described by it; it is never judged.
+        described by it, and it is tested whether there are any; it is never judged.
 
     Examples
     --------
