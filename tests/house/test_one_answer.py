@@ -19,7 +19,7 @@ def example_of(page):
     """Folder and judgement of a page's first ranking of runs."""
     text = (ROOT / page).read_text(encoding="utf-8")
     names: dict = {}
-    if plain := re.search(r"^```python\n(from .*?)^```", text, re.MULTILINE | re.DOTALL):
+    if plain := re.search(r"^```python\n(from .*?judge.*?)^```", text, re.MULTILINE | re.DOTALL):
         exec(compile(plain[1], page, "exec"), names)
         return "runs", names["judgement"]
     for example in doctest.DocTestParser().get_examples(text):
@@ -29,13 +29,24 @@ def example_of(page):
     raise AssertionError(f"{page} ranks no runs")
 
 
-def test_the_example_of_the_readme_prints_what_stands_below_it(tmp_path, monkeypatch, capsys):
+def examples_of_the_readme():
+    """(code, output) of the blocks with their output below: explore, which takes longer; judge."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     pattern = r"^```python\n(.*?)^```\n\n^```text\n(.*?)^```"
-    code, shown = re.search(pattern, text, re.MULTILINE | re.DOTALL).groups()
+    explore, judge = re.findall(pattern, text, re.MULTILINE | re.DOTALL)
+    return [
+        pytest.param(*explore, 1, marks=pytest.mark.slow, id="explore"),
+        pytest.param(*judge, 2, id="judge"),
+    ]
+
+
+@pytest.mark.parametrize(("code", "shown", "times"), examples_of_the_readme())
+def test_an_example_of_the_readme_prints_what_stands_below_it(
+    code, shown, times, tmp_path, monkeypatch, capsys
+):
     assert len([line for line in code.splitlines() if line]) <= 20
     monkeypatch.chdir(tmp_path)
-    for _ in range(2):  # everybody runs a cell twice
+    for _ in range(times):  # everybody runs a cell twice
         exec(compile(code, "README.md", "exec"), {})
         assert capsys.readouterr().out == shown
 
