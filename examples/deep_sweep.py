@@ -159,10 +159,11 @@ if importlib.util.find_spec("matplotlib"):
     fig, ax = plt.subplots(layout="constrained")
     values = [trial.value for trial in study.trials]
     ax.scatter(values, [ari[f"trial-{trial.number}"] for trial in study.trials], s=20)
-    for rule in ("our pick", "Optuna: best silhouette, own embedding"):
+    for rule, marker in (("our pick", "D"), ("Optuna: best silhouette, own embedding", "s")):
         name = picks[rule]
         place = (values[int(name.removeprefix("trial-"))], ari[name])
-        ax.annotate(rule, place, xytext=(0, 8), textcoords="offset points", ha="center")
+        ax.scatter(*place, s=90, marker=marker, facecolor="none", edgecolor="C3", label=rule)
+    fig.legend(loc="outside upper left", ncols=2, frameon=False)
     ax.set(xlabel="silhouette in its own embedding (maximised)", ylabel="ARI with truth")
     RunAgreementDisplay.from_result(judgement)
     plt.show()

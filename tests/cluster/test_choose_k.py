@@ -275,7 +275,7 @@ def test_the_html_of_a_notebook_holds_the_table_and_the_sentences(X):
     ("k_range", "options", "error", "sentence"),
     [
         ([], {}, ValueError, r"k_range must hold a number from 2 on, got \[\]"),
-        (5, {}, TypeError, "k_range must be a sequence of integers, got 5"),
+        (5, {}, TypeError, "k_range must be a sequence of integers, such as range.*, got 5"),
         ([0, 2], {}, ValueError, "k_range must be at least 1, got 0"),
         ([2, 241], {}, ValueError, r"k_range must not exceed the number of objects \(240\)"),
         ([2], {"n_repeats": 0}, ValueError, "n_repeats must be at least 1, got 0"),

@@ -155,6 +155,13 @@ def name_rows(ax: Any, names: tuple[str, ...]) -> None:
     ax.spines[:].set_visible(False)
 
 
+def heat_size(names: tuple[str, ...]) -> tuple[float, float]:
+    """Width and height in inches of a square heat map whose row names do not overlap."""
+    named = names if len(names) <= MOST_NAMED else ()
+    side = max(3.8, 0.13 * len(named))
+    return side + 1.3 + 0.08 * max(map(len, named), default=0), side + 0.8
+
+
 def labels_of(estimator: Any, X: Any) -> np.ndarray:
     """Labels a fitted clusterer gives to X: by ``predict``, or those it was fitted with."""
     if hasattr(estimator, "predict"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wellsep.evaluate import Consensus, Judgement
-from wellsep.plot.display import Display, agreement_map, name_rows
+from wellsep.plot.display import Display, agreement_map, heat_size, name_rows
 from wellsep.report.figures.records import RunAgreement
 from wellsep.report.figures.runs import run_agreement
 
@@ -35,7 +35,7 @@ class RunAgreementDisplay(Display):
     def plot(self, ax: Any = None, *, colorbar: bool = True) -> RunAgreementDisplay:
         """Draw on the given axes, or on new ones."""
         figure = self.figure
-        (ax,) = self._axes(ax, figsize=(5.6, 4.8))
+        (ax,) = self._axes(ax, figsize=heat_size(figure.labels))
         colours = agreement_map(figure.floor)
         self.image_ = ax.imshow(figure.values, cmap=colours, vmin=figure.floor, vmax=1)
         ax.set_xticks([])

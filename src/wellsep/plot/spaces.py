@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from wellsep.plot.display import (
     as_written,
     draw_scatter,
     ground,
+    heat_size,
     ink,
     key,
     name_rows,
@@ -50,7 +52,7 @@ class AgreementDisplay(Display):
         from matplotlib.patches import Rectangle
 
         heat, n = self.figure, len(self.figure.names)
-        (ax,) = self._axes(ax, figsize=(5.6, 4.8))
+        (ax,) = self._axes(ax, figsize=heat_size(heat.names))
         self.image_ = ax.imshow(
             heat.values, cmap=agreement_map(heat.floor), vmin=heat.floor, vmax=1
         )
@@ -194,7 +196,8 @@ class SpacesDisplay(Display):
         for scatter, one in zip(self.figure, axes, strict=False):
             draw_scatter(one, scatter)
             kind = "selected" if scatter.selected else "excluded"
-            one.set_title(f"{as_written(scatter.space)} ({kind})", loc="left", fontsize="medium")
+            title = textwrap.fill(f"{scatter.space} ({kind})".replace(",", ", "), 40)
+            one.set_title(as_written(title), loc="left", fontsize="medium")
         last = self.figure[-1]
         key(axes[len(self.figure) - 1], last.codes, last.clusters)
         return self

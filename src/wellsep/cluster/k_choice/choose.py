@@ -394,7 +394,7 @@ def _checked(X: Any, *, distances: bool) -> Any:
 def _check_range(k_range: Iterable[int] | None, n: int) -> list[int]:
     if k_range is None:
         return [k for k in RANGE if k < n]
-    given = check_items("k_range", k_range, "integers")
+    given = check_items("k_range", k_range, "integers, such as range(2, 11)")
     counts = [check_count("k_range", k, -1) for k in given]  # labels may be -1
     if len(counts) == n and len(set(counts)) < n:
         raise ValueError(
