@@ -97,7 +97,7 @@ def test_the_answer_one_is_in_words_record_labels_and_html(one, tmp_path):
     text = one.explain()
     assert text.startswith("No structure beyond one cluster that KMeans could find: no K of 2 to 5")
     assert f"look at K = {one.best_above_one}" in text
-    assert "With so few objects (200) the gap statistic does not see weak clusters." in text
+    assert "With so few objects (200) the gap statistic misses weak clusters." in text
     assert one.best_above_one in SMALL
     assert one.labels_for().tolist() == [0] * 200
     again = ChosenK.load(one.save(tmp_path / "one"))
@@ -205,11 +205,11 @@ def test_the_median_of_the_votes_counts_and_the_end_is_no_vote(picks, best, more
     assert len(chosen.wants_more) == more
     assert sum(chosen.votes.values()) == len(picks) - more
     if more == len(picks):
-        assert chosen.explain().startswith("More than 9 clusters are wanted by every index")
+        assert chosen.explain().startswith("There may be more than 9 clusters: every index picked")
     if more == 2:
-        assert chosen.explain().startswith("More than 9 clusters are wanted by 2 of 3 indices")
+        assert chosen.explain().startswith("There may be more than 9 clusters: 2 of 3 indices picked")
     if more:
-        assert "wanted more than 9: try a wider range." in chosen.explain()
+        assert "picked the largest K tried, 9: try a wider range." in chosen.explain()
 
 
 def test_two_votes_for_one_are_one_cluster_and_one_such_vote_pulls_the_median():

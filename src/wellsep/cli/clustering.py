@@ -41,7 +41,7 @@ def choose_k(
             "--k",
             "-k",
             help="Numbers of clusters to try: 2:12, 2:20:2 or 3,5,8. Both ends are included. By "
-            "default 2:15, extended to 25 if an index wants more.",
+            "default 2:15, extended to 25 if an index picks 15.",
         ),
     ] = None,
     method: options.Method = "k-means",

@@ -159,7 +159,7 @@ def choose_k(
         Objects; distances for `KMedoids` or an estimator with ``metric="precomputed"``.
     k_range : iterable of int, optional
         The numbers of clusters to try; (2, 10) are two numbers, range(2, 11) are nine. By default
-        2 to 15, extended to 25 if an index wants more, and never beyond n − 1, when extended
+        2 to 15, extended to 25 if an index picks 15, and never beyond n − 1, when extended
         n / 5. A range that is given is not extended.
     estimator : clusterer, optional
         Any scikit-learn clusterer or mixture, or a pipeline that ends in one; by default
@@ -176,7 +176,7 @@ def choose_k(
         Fits per K, each with another seed or subsample; their scores give a spread, their
         partitions a stability.
     subsample : float or int, optional
-        Share or number of objects drawn anew, without replacement, for each repeat.
+        Share or number of objects drawn for each repeat, without replacement.
     warm_start : bool
         Start each K from the centres found for the K before and far rows added to them (greedy
         k-means++). Faster than restarts, and the sum of squares falls with K; but an early bad
@@ -210,7 +210,7 @@ def choose_k(
     -----
     The gate asks for max over K of (Gap(K) − Gap(1)) / s(K) > 3, with 20 references. Gap
     statistic, prediction strength and mixture are computed on at most 2,000 objects. Sparse X is
-    never made dense: gap statistic and mixture see its first 50 principal axes.
+    never made dense: gap statistic and mixture use its first 50 principal axes.
 
     References
     ----------

@@ -217,7 +217,7 @@ class ChosenK(Result, row_names="k"):
 
     @property
     def picks(self) -> dict[str, int | None]:
-        """The K each index likes best by its mean; None where it is undefined for every K."""
+        """The K at which the mean of each index is best; None where it is undefined for every K."""
         return {name: self._pick(i, name) for i, name in enumerate(self.indices)}
 
     @property
@@ -228,20 +228,20 @@ class ChosenK(Result, row_names="k"):
 
     @property
     def wants_more(self) -> tuple[str, ...]:
-        """Indices whose pick is the largest K tried: they have no vote, but want more."""
+        """Indices that pick the largest K tried: they do not vote, since more may be better."""
         if len(self.k) < 2:
             return ()
         return tuple(name for name, k in self.picks.items() if k == self.k[-1])
 
     @property
     def voters(self) -> dict[str, int]:
-        """The K that each index votes for; indices that want more have no vote."""
+        """The K that each index votes for; those that pick the largest K do not vote."""
         more = self.wants_more
         return {n: k for n, k in self.picks.items() if k is not None and n not in more}
 
     @property
     def votes(self) -> dict[int, int]:
-        """K -> number of indices that vote for it; 1 is there if an index votes for it."""
+        """K -> number of indices that vote for it; K = 1 is included if it has a vote."""
         votes = list(self.voters.values())
         tried = [*({1} & set(votes) - set(self.k.tolist())), *self.k.tolist()]
         return {int(k): votes.count(k) for k in tried}
@@ -250,8 +250,8 @@ class ChosenK(Result, row_names="k"):
     def voted(self) -> int:
         """The median of the votes, of two in the middle the smaller.
 
-        Indices that want more stand above all votes; if one of them is in the middle, it is the
-        largest K tried.
+        Indices that pick the largest K tried count as larger than all votes; if one of them is in
+        the middle, the median is the largest K tried.
         """
         if not (self.voters or self.wants_more):
             raise ValueError(
@@ -278,7 +278,7 @@ class ChosenK(Result, row_names="k"):
 
     @property
     def best_above_one(self) -> int:
-        """The K to look at if one cluster is no answer for you: the vote without votes for 1."""
+        """The K to look at if you need more than one cluster: the vote without votes for 1."""
         above = [k for k in self.voters.values() if k > 1]
         if above:
             return median_vote(above)
@@ -330,7 +330,7 @@ class ChosenK(Result, row_names="k"):
         }
 
     def sentences(self) -> Iterator[str]:
-        """Say whether there is more than one cluster, who votes for what, what to be wary of."""
+        """Say whether there is more than one cluster, what each index votes for, and cautions."""
         return iter(explanation(self))
 
     def answer(self) -> tuple[str, ...]:
@@ -430,14 +430,13 @@ def answer(chosen: ChosenK) -> list[str]:
     if more > n:
         who = "every index" if not n else f"{more} of {len(chosen.indices)} indices"
         first = (
-            f"More than {chosen.k[-1]} clusters are wanted by {who}; K = {chosen.best} is the end "
-            "of the range."
+            f"There may be more than {chosen.k[-1]} clusters: {who} picked the end of the range, "
+            f"K = {chosen.best}."
         )
     else:
         held = "the only vote" if n == 1 else f"the median of {n} votes"
         if more:
-            wants = "wants" if more == 1 else "want"
-            held += f" and {count(more, 'index', 'indices')} that {wants} more"
+            held += f" and {count(more, 'index', 'indices')} with the largest K tried"
         first = f"K = {chosen.best} is {held} ({_tried(chosen)})."
     return [first, *(untested if structure is None else [_structure(chosen)])]
 
@@ -487,7 +486,7 @@ def _voting(chosen: ChosenK) -> list[str]:
     if chosen.k[-1] > chosen.first_end:
         found.append(
             f"The range was extended from {chosen.first_end} to {chosen.k[-1]}, because an index "
-            f"wanted more than {chosen.first_end}."
+            f"picked {chosen.first_end}."
         )
     if chosen.failures:
         found += [f"K = {k} could not be fitted: {why}" for k, why in chosen.failures.items()]
@@ -507,7 +506,7 @@ def _sentence(chosen: ChosenK, position: int, name: str) -> str:
     at = int(np.flatnonzero(chosen.k == pick)[0])
     value = f"{chosen.mean[at, position]:.4g}"
     if name in chosen.wants_more:
-        text = f"{name} wants more than {pick}: it picks the largest K tried, at {value}"
+        text = f"{name} picks {pick}, the largest K tried, at {value}"
     else:
         text = f"{name} votes for {pick} at {value}"
     if len(chosen.values) > 1 and name not in CRITERIA:
@@ -533,8 +532,8 @@ def _strength(chosen: ChosenK, position: int, pick: int) -> str:
     value = values[int(np.flatnonzero(chosen.k == pick)[0])]
     if "prediction_strength" in chosen.wants_more:
         return (
-            f"prediction_strength wants more than {pick}: the largest K tried is found again "
-            f"({value:.2f}, more than {FOUND_AGAIN} is needed)."
+            f"prediction_strength picks {pick}, the largest K tried ({value:.2f}, more than "
+            f"{FOUND_AGAIN} is needed)."
         )
     return (
         f"prediction_strength votes for {pick}, the largest K with more than {FOUND_AGAIN} "
@@ -552,7 +551,9 @@ def cautions(chosen: ChosenK) -> list[str]:
     found = []
     more = chosen.wants_more
     if more and chosen.best != 1:
-        found.append(f"{listing(more)} wanted more than {chosen.k[-1]}: try a wider range.")
+        found.append(
+            f"{listing(more)} picked the largest K tried, {chosen.k[-1]}: try a wider range."
+        )
     if len(chosen.k) == 2 and chosen.k[1] - chosen.k[0] > 1 and not chosen.failures:
         low, high = chosen.k.tolist()
         found.append(
@@ -560,8 +561,7 @@ def cautions(chosen: ChosenK) -> list[str]:
         )
     if chosen.structure is False and chosen.n_sampled < FEW:
         found.append(
-            f"With so few objects ({chosen.n_sampled}) the gap statistic does not see weak "
-            "clusters."
+            f"With so few objects ({chosen.n_sampled}) the gap statistic misses weak clusters."
         )
     if chosen.structure and chosen.skewness > SKEWED:
         found.append(

@@ -1,1 +1,1 @@
-"""How sure a ranking is: the same on half-samples."""
+"""How certain a ranking is: the same on half-samples."""

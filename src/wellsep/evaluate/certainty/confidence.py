@@ -1,4 +1,4 @@
-"""How sure a ranking is: ranks over samples of half the objects, half the runs and most spaces.
+"""How certain a ranking is: ranks over samples of half the objects, half the runs and most spaces.
 
 Where ACE decides, half of the runs choose the spaces that answer in each half-sample. Where a vote
 decides, half of the runs vote. All runs stay candidates.
