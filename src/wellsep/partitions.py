@@ -146,7 +146,7 @@ class Partitions:
             check_count("n_objects", n_objects)
         vectors = _named_vectors(labels, n_objects)
         if not vectors:
-            raise ValueError("labels must hold at least one partition, got none.")
+            raise ValueError("labels must hold at least one clustering, got none.")
         length = n_objects if n_objects is not None else _common_length(vectors)
         codes = np.empty((len(vectors), length), dtype=np.int32)
         classes = []
@@ -276,7 +276,7 @@ def encode(
     """One label vector as Partitions with M = 1; a partition is taken as it is."""
     if isinstance(labels, Partitions):
         if len(labels) != 1:
-            raise ValueError(f"{name} must be one partition, got {len(labels)}.")
+            raise ValueError(f"{name} must be one clustering, got {len(labels)}.")
         _check_length(labels.n_objects, n_objects, name)
         return labels
     check_choice("noise", noise, NOISE_POLICIES)
@@ -304,13 +304,13 @@ def _named_vectors(labels: Any, n_objects: int | None) -> dict[str, np.ndarray]:
     array = to_numpy(labels, "labels")
     if array.ndim != 2:
         raise ValueError(
-            "labels must be one vector, or an array with one partition per row, "
+            "labels must be one vector, or an array with one clustering per row, "
             f"got {array.ndim} dimension(s)."
         )
     if array.shape[1] != n_objects == array.shape[0]:
         raise ValueError(
             f"labels must have one entry per object ({n_objects}), got {array.shape[1]}; "
-            "each row must be a partition: transpose it."
+            "each row must be a clustering: transpose it."
         )
     return {str(m): as_labels(row, f"labels[{m}]") for m, row in enumerate(array)}
 

@@ -94,7 +94,7 @@ def test_layouts_are_not_judged_unless_they_are_named(path, capsys):
     assert list(named.spaces) == ["X_pca", "X_scvi", "X_umap"]
     _, out, _ = run(capsys, "rank", path, *QUICK, "--labels", "leiden_*", "--judge", "ace")
     assert "'X_umap' has two columns. It is taken for a layout and not judged." in out
-    assert "3 partitions were judged in 2 spaces" in out
+    assert "3 clusterings were judged in 2 embeddings" in out
 
 
 def test_layouts_are_judged_where_there_is_nothing_else():

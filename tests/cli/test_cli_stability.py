@@ -148,4 +148,4 @@ def test_resolutions_reads_columns_of_anndata(files, capsys):
 def test_one_clustering_is_no_tree(files, capsys):
     code, _, err = run(capsys, "resolutions", "labels.csv", "--labels", "k2")
     assert code == 2
-    assert "runs must hold at least 2 partitions, got 1" in err
+    assert "runs must hold at least 2 clusterings, got 1" in err

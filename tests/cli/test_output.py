@@ -145,7 +145,7 @@ def test_what_was_written_is_said(files, capsys):
     code, _, err = run(capsys, *RANK, "--save", "result", "--report", "page.html")
     assert (code, err) == (0, "wrote result\nwrote page.html\n")
     read = "x.npy: 60 objects, 3 features.\n"
-    labels = "y.npy: 60 objects, 1 partition (y).\n"
+    labels = "y.npy: 60 objects, 1 clustering (y).\n"
     scored = run(capsys, "score", "x.npy", "y.npy", "-o", "s.csv")[2]
     assert scored == f"{read}{labels}wrote s.csv\n"
     made = run(capsys, "cluster", "x.npy", "-k", "2", "-o", "l.csv")[2]

@@ -148,7 +148,7 @@ def test_partitions_and_spaces_can_be_chosen(folder, capsys):
     words = ["--labels", "0%*,50%*", "--spaces", "20%*", "--judge", "ace", "--ace", "dip=no"]
     code, out, _ = run(capsys, "rank", folder, *QUICK, *words)
     assert code == 0
-    assert "2 partitions were judged in 1 space" in out
+    assert "2 clusterings were judged in 1 embedding" in out
 
 
 def test_a_page_is_written(folder, capsys, tmp_path):
@@ -180,7 +180,7 @@ def test_labelings_of_an_anndata_file_are_judged_in_its_embeddings(tmp_path, cap
         "ace",
     )
     assert code == 0, err
-    assert "3 partitions were judged in 2 spaces" in out
+    assert "3 clusterings were judged in 2 embeddings" in out
     assert "Best: 'leiden_0'" in out
     assert "rank_own_space" not in out
     assert "rank_mean" in out
@@ -207,7 +207,7 @@ def test_one_run_has_nothing_to_rank(tmp_path, capsys):
     example(wrong=(0.0,)).save(tmp_path / "runs")
     code, _, err = run(capsys, "rank", tmp_path / "runs", *QUICK)
     assert code == 1
-    assert "at least 2 partitions to rank, got 1 ('0% wrong')" in err
+    assert "at least 2 clusterings to rank, got 1 ('0% wrong')" in err
 
 
 def test_two_runs_are_ranked(tmp_path, capsys):

@@ -105,7 +105,7 @@ def test_frames_of_pandas_and_polars_in_parquet_are_read(folder, capsys):
     found = {p["name"]: p["scores"]["silhouette"] for p in json.loads(shown.out)["partitions"]}
     assert found["k3"] == pytest.approx(RIGHT)
     assert list(found) == ["k3", "k6"]
-    assert "two.parquet: 60 objects, 2 partitions (k3, k6), ids from column '__index" in shown.err
+    assert "two.parquet: 60 objects, 2 clusterings (k3, k6), ids from column '__index" in shown.err
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,9 @@ def test_the_median_of_the_votes_counts_and_the_end_is_no_vote(picks, best, more
     if more == len(picks):
         assert chosen.explain().startswith("There may be more than 9 clusters: every index picked")
     if more == 2:
-        assert chosen.explain().startswith("There may be more than 9 clusters: 2 of 3 indices picked")
+        assert chosen.explain().startswith(
+            "There may be more than 9 clusters: 2 of 3 indices picked"
+        )
     if more:
         assert "picked the largest K tried, 9: try a wider range." in chosen.explain()
 

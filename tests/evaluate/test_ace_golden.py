@@ -106,7 +106,7 @@ def test_a_single_space_answers_with_its_own_row(cell):
 
 @pytest.mark.parametrize("cell", [c for c in cells() if c.stored["status"] == "error"], ids=str)
 def test_where_the_authors_code_fails_nothing_can_be_ranked_and_the_reason_is_given(cell):
-    with pytest.raises(NothingToRank, match="tells the 4 partitions apart"):
+    with pytest.raises(NothingToRank, match="tells the 4 clusterings apart"):
         ace(filled(*cell[:3]), **cell.options)
 
 

@@ -275,7 +275,7 @@ def test_labels_alone_suffice_in_every_shape():
 @pytest.mark.parametrize(
     ("labels", "error", "message"),
     [
-        ({"a": [0, 1]}, NothingToRank, r"at least 2 partitions to compare, got 1 \('a'\)"),
+        ({"a": [0, 1]}, NothingToRank, r"at least 2 clusterings to compare, got 1 \('a'\)"),
         ({f"{i}": [i, 9, 9] for i in range(7)}, NothingToRank, "all 7 runs are the same partition"),
         ({"a": [0, 0], "b": [-1, -1]}, NothingToRank, "all 2 runs are the same partition"),
         ({"a": [0, 1, 1], "b": [0, 1]}, ValueError, "'b' must have the 3 objects that 'a' has"),
@@ -289,7 +289,7 @@ def test_what_cannot_be_compared_is_said_in_a_sentence(labels, error, message):
 
 def test_runs_without_labels_have_nothing_to_compare():
     runs = Runs([Run("x", embedding=[[0.0], [1.0]])])
-    with pytest.raises(NothingToRank, match=r"at least 2 partitions \(labels\), got none"):
+    with pytest.raises(NothingToRank, match=r"at least 2 clusterings \(labels\), got none"):
         consensus(runs)
 
 

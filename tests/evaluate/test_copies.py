@@ -88,7 +88,7 @@ def test_runs_that_each_bring_the_same_space_share_it():
     ]
     found = judged(Runs(each))
     assert len(found.scores.spaces) == 4
-    assert "6 partitions were judged in 4 spaces" in found.explain()
+    assert "6 clusterings were judged in 4 embeddings" in found.explain()
     named = judged(runs)
     np.testing.assert_allclose(np.sort(found.ranking.score), np.sort(named.ranking.score))
 

@@ -201,7 +201,7 @@ def test_a_table_of_label_columns_is_ranked(varied, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        ({"one": [0, 0, 1, 1]}, "at least 2 partitions to compare, got 1"),
+        ({"one": [0, 0, 1, 1]}, "at least 2 clusterings to compare, got 1"),
         ({"a": [0, 0, 0, 0], "b": [5, 5, 5, 5]}, "All 2 runs find one cluster only; add runs"),
         ({"a": [-1, -1, -1], "b": [-1, -1, -1]}, r"All 2 runs call every object noise \(-1\)"),
     ],

@@ -39,7 +39,7 @@ def test_the_scores_in_drawn_spaces_are_those_in_all(runs):
 
 def test_a_judgement_says_that_spaces_were_drawn(runs):
     judgement = ws.judge(runs, max_spaces=3, n_draws=2)
-    assert "in 3 of 8 spaces, drawn at random" in judgement.explain()
+    assert "in 3 of 8 embeddings, drawn at random" in judgement.explain()
     assert "drawn at random" not in ws.judge(runs, max_spaces=8, n_draws=2).explain()
 
 
@@ -93,7 +93,7 @@ def two_thousand():
 
 @pytest.mark.parametrize("call", [ws.score_runs, ws.judge])
 def test_a_ranking_of_2000_runs_is_announced_before_the_first_space(two_thousand, call):
-    said = r"Scoring 2,000 partitions in 2,000 spaces can take many minutes\. .*\(max_spaces\)"
+    said = r"Scoring 2,000 clusterings in 2,000 embeddings can take many minutes\. .*\(max_spaces\)"
     with pytest.warns(UserWarning, match=said), pytest.raises(Stopped):
         call(two_thousand, progress=_stop)
 
@@ -112,7 +112,7 @@ def test_the_command_says_so_first_and_offers_fewer_spaces(runs, tmp_path, capsy
     monkeypatch.setattr("wellsep.cli.ranking._show_progress", lambda: contextlib.nullcontext(_stop))
     assert main(["rank", str(tmp_path / "runs"), "--cache", "none"]) == 1
     text = capsys.readouterr().err
-    assert text.startswith("Warning: Scoring 8 partitions in 8 spaces can take many minutes.")
+    assert text.startswith("Warning: Scoring 8 clusterings in 8 embeddings can take many minutes.")
     assert "take less time (--max-spaces). So do fewer half-samples (--draws)." in text
 
 

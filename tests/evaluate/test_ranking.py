@@ -100,7 +100,7 @@ def test_the_story_names_what_fell_out_what_won_and_what_others_pick():
         dip_pvalues=[0, 0, 0, 0, 0.7, 0],
     )
     story = ace(scores).explain()
-    assert "5 of 6 spaces pass the dip test" in story
+    assert "5 of 6 embeddings pass the dip test" in story
     assert "'unimodal' (adjusted p = 0.7)" in story
     assert "every partition scores the same there: 'constant'" in story
     assert "6 of 6 pairs" in story

@@ -90,7 +90,7 @@ def test_runs_frames_arrays_and_a_choice_of_k_give_trees():
 @pytest.mark.parametrize(
     ("runs", "labels", "message"),
     [
-        ({"a": [0, 1]}, None, "runs must hold at least 2 partitions, got 1"),
+        ({"a": [0, 1]}, None, "runs must hold at least 2 clusterings, got 1"),
         ({"a": [0, 1], "b": [0, 1, 1]}, None, "must have the 2 objects"),
         (LABELS, "k9", "labels must match one of 'k3', 'k2', 'k4', got 'k9'"),
         (3, None, "runs must be Runs, label vectors by name"),

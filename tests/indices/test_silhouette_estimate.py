@@ -96,5 +96,5 @@ def test_undefined_and_bad_input_are_told(data):
         ws.silhouette_estimate(X, labels, n_sampled=1)
     with pytest.raises(ValueError, match="got 'precomputed'"):
         ws.silhouette_estimate(X, labels, metric="precomputed")
-    with pytest.raises(ValueError, match="labels must be one partition here, got 2"):
+    with pytest.raises(ValueError, match="labels must be one clustering here, got 2"):
         ws.silhouette_estimate(X, [labels, labels])

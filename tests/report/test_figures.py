@@ -45,7 +45,7 @@ def test_the_steps_count_the_spaces_that_are_left(result):
     assert [(s.title, s.count) for s in steps.steps] == [
         ("spaces", 8),
         ("have more than one mode", 7),
-        ("tell partitions apart", 6),
+        ("tell clusterings apart", 6),
         ("in a group", 6),
         ("give the answer", 3),
     ]

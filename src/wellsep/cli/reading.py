@@ -120,7 +120,7 @@ class TableReader:
         found, ids, more = _labels(path, self.label_choices[path], gaps=False)
         names = list(found)
         listed = f" ({', '.join(names[:4])}{' …' if len(names) > 4 else ''})"
-        self._say(path, len(found[names[0]]), [count(len(found), "partition") + listed, *more])
+        self._say(path, len(found[names[0]]), [count(len(found), "clustering") + listed, *more])
         return found, ids
 
     def truth(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:

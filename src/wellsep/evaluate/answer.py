@@ -16,8 +16,8 @@ from wellsep.partitions import Classes
 from wellsep.runs.folder_names import best_first, natural_key
 
 BASELINES = {
-    "own_space": "Own-space scores (each partition in the space it was made in)",
-    "mean_all": "Mean scores over all spaces",
+    "own_space": "Own-space scores (each clustering in the embedding it was made in)",
+    "mean_all": "Mean scores over all embeddings",
     "input": "Input scores (the data that the runs were made from)",
     "ace": "ACE",
     "consensus": "The vote (runs with about as many clusters, and the index)",

@@ -155,7 +155,9 @@ class Judgement(Result):
         if len(self.answer.classes) == 1:
             return "There is one clustering only, so no other run could agree with its groups."
         if self.judge == "index":
-            return "Which groups other runs agree on is not told, since the index decides alone."
+            return (
+                "Which groups other runs agree on is not reported, because the index decides alone."
+            )
         if self.confidence is None:
             return "Which groups other runs agree on was not asked: there were no half-samples."
         best = self.answer.classes.of[self.answer.order[0]]

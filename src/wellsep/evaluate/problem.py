@@ -67,7 +67,7 @@ class Problem:
                 f"runs must be Runs, got {type(runs).__name__}; load a folder with load_runs."
             )
         if not runs.partitions or not (runs.spaces or isinstance(options, Options)):
-            missing = "space (embedding)" if not runs.spaces else "partition (labels)"
+            missing = "space (embedding)" if not runs.spaces else "clustering (labels)"
             raise NothingToRank(f"There must be at least one {missing} among the runs, got none.")
         if isinstance(options, Options) and options.judge == "ace" and not runs.spaces:
             raise ValueError(

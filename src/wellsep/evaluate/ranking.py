@@ -326,28 +326,28 @@ def rank(
     for other in check_items("others", others, "results of ace"):
         check_kind("others", other, AceResult, "make one with ace")
         if other.partitions != result.partitions:
-            raise ValueError("others must rank the same partitions in the same order.")
+            raise ValueError("others must rank the same clusterings in the same order.")
         by_other_index[other.index] = freeze(other.scores)
     for name, beside, kind in (("ace", ace, AceResult), ("vote", vote, Consensus)):
         if beside is not None:
             how = "consensus" if name == "vote" else name
             check_kind(name, beside, kind, f"make one with {how}")
         if beside is not None and beside.partitions != result.partitions:
-            raise ValueError(f"{name} must rank the same partitions in the same order.")
+            raise ValueError(f"{name} must rank the same clusterings in the same order.")
     if ace is not None and isinstance(result, AceResult):
         raise ValueError("ace must stand next to a Consensus, got an answer of ACE.")
     if confidence is not None:
         check_kind("confidence", confidence, RankConfidence, "make one with rank_confidence")
     if confidence is not None and confidence.ranks.shape[1] != len(result.partitions):
         raise ValueError(
-            f"confidence must be of the same {len(result.partitions)} partitions, "
+            f"confidence must be of the same {len(result.partitions)} clusterings, "
             f"got {confidence.ranks.shape[1]}."
         )
     if input_scores is not None:
         input_scores = freeze(check_numbers("input_scores", input_scores))
         if input_scores.shape != result.scores.shape:
             raise ValueError(
-                f"input_scores must have one score per partition ({len(result.partitions)}), "
+                f"input_scores must have one score per clustering ({len(result.partitions)}), "
                 f"got shape {input_scores.shape}."
             )
     if params is not None:

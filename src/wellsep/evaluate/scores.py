@@ -246,8 +246,8 @@ class Scores(Result):
     def sentences(self) -> Iterator[str]:
         """Say what was scored, and how many values are undefined."""
         yield (
-            f"{count(len(self.partitions), 'partition')} scored in "
-            f"{count(len(self.spaces), 'space')} by {listing(self.indices)}."
+            f"{count(len(self.partitions), 'clustering')} scored in "
+            f"{count(len(self.spaces), 'embedding')} by {listing(self.indices)}."
         )
         for index, values in self.values.items():
             if undefined := int(np.isnan(values).sum()):

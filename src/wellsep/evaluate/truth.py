@@ -118,7 +118,7 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     partitions = partitions_of(runs)
     for name in ranking.names:
         if name not in partitions:
-            raise ValueError(f"runs must have the partitions that were ranked, got no {name!r}.")
+            raise ValueError(f"runs must have the clusterings that were ranked, got no {name!r}.")
     labels = {name: partitions[name] for name in ranking.names}
     _check_length(truth, labels)
     known_classes(truth)  # refused before the votes are counted

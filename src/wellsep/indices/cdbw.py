@@ -37,7 +37,7 @@ def _wants_cdbw(
     weighted=False,
     citation="Halkidi & Vazirgiannis, A density-based cluster validity approach using "
     "multi-representatives, Pattern Recognition Letters 29 (2008)",
-    caution="Has the unit 1/length: never compare it between spaces of different scale.",
+    caution="Has the unit 1/length: never compare it between embeddings of different scale.",
 )
 def _cdbw(
     represented: Representatives,

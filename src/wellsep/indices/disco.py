@@ -34,8 +34,8 @@ def _wants_disco(min_points: int = MIN_POINTS) -> dict[str, Want]:
     price="included",
     citation="Beer, Krieger, Weber, Ritzert, Assent & Plant, Internal evaluation of density-based "
     "clusterings with noise, arXiv:2503.00127 (2025)",
-    caution="One cluster with a few far noise objects can score above the right partition: compare "
-    "partitions of two clusters or more.",
+    caution="One cluster with a few far noise objects can score above the right clustering: "
+    "compare clusterings of two clusters or more.",
 )
 def _disco(parts: MinimaxParts | None, *, min_points: int = MIN_POINTS) -> float:
     return float(_values(parts, min_points).mean())
@@ -100,7 +100,7 @@ def disco_score(
     -----
     One cluster without noise has the value 0, noise alone -1. The rivals of a single cluster are
     its noise objects, each by itself. One cluster with a few far noise objects can therefore score
-    above the right partition: compare partitions of two clusters or more.
+    above the right partition: compare clusterings of two clusters or more.
 
     References
     ----------

@@ -221,7 +221,7 @@ def _measure(around: Around, t: int, workers: int = 1) -> tuple[np.ndarray, ...]
     cost="n²·d",
     weighted=False,
     citation="Deepak P, Local connectivity in centroid clustering, IDEAS (2020)",
-    caution="Falls with the size of the clusters: compare partitions of the same K.",
+    caution="Falls with the size of the clusters: compare clusterings of the same K.",
 )
 def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> float:
     t = check_count("n_neighbors", n_neighbors)

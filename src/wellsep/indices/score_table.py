@@ -58,7 +58,7 @@ class PartitionScores(Views, row_names="partition"):
         index = self.indices[0] if index is None else index
         signed = self.column(index) * self.directions[self.indices.index(index)]
         if np.isnan(signed).all():
-            raise UndefinedIndex(f"{index} is undefined for every partition")
+            raise UndefinedIndex(f"{index} is undefined for every clustering")
         return self.names[int(np.nanargmax(signed))]
 
     def columns(self) -> dict[str, list[Any]]:

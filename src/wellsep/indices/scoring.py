@@ -391,7 +391,7 @@ def one_task(
     task = open_task(X, labels, [(index, full)], sample_weight, noise, device, centers=centers)
     if len(task.partitions) != 1:
         raise ValueError(
-            f"labels must be one partition here, got {len(task.partitions)}; score many with "
+            f"labels must be one clustering here, got {len(task.partitions)}; score many with "
             "wellsep.score_partitions."
         )
     return task, index, index.in_space(full, task.space.own_metric)

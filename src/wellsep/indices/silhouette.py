@@ -57,7 +57,7 @@ def _wants_silhouette(
     sparse_sums=True,
     price="zero",
     citation=_ROUSSEEUW,
-    caution="Favours round clusters; comparable between partitions of one space only.",
+    caution="Favours round clusters; comparable between clusterings of one embedding only.",
 )
 def _silhouette(
     widths: WidthTotals, *, metric: Any = "euclidean", average: str = "point", singleton: float = 0

@@ -52,5 +52,5 @@ def _vote_of(result: Any) -> Consensus:
     if not isinstance(result, Judgement):
         raise TypeError(f"result must be a Consensus or a Judgement, got {type(result).__name__}.")
     if result.vote is None or result.vote.n_distinct == 1:
-        raise ValueError("result must compare at least 2 different partitions, got one.")
+        raise ValueError("result must compare at least 2 different clusterings, got one.")
     return result.vote

@@ -129,7 +129,7 @@ class DipDisplay(Display):
             ax.set_ylim(n - 0.4, -0.6)
         ax.axvline(figure.alpha, color=ink(), lw=1, ls="--")
         ax.set(xlim=(-0.02, 1.02), xlabel="p-value of a single mode, adjusted (Holm)")
-        ax.set_title("Dip tests of the spaces", loc="left", fontsize="medium")
+        ax.set_title("Dip tests of the embeddings", loc="left", fontsize="medium")
         ax.legend(fontsize="x-small", loc="lower right" if not many else "best")
         tidy(ax)
         return self

@@ -64,7 +64,7 @@ class AgreementDisplay(Display):
                 ax.add_patch(Rectangle(corner, *size, color=colour, lw=0, clip_on=False))
         ax.set(xlim=(-0.5 - 0.05 * n, n - 0.5), ylim=(n - 0.5, -0.5 - 0.05 * n), xticks=[])
         name_rows(ax, heat.names)
-        ax.set_title("Rank agreement of the spaces", loc="left", fontsize="medium")
+        ax.set_title("Rank agreement of the embeddings", loc="left", fontsize="medium")
         if colorbar:
             label = f"rank correlation ({heat.correlation})"
             self.figure_.colorbar(self.image_, ax=ax, label=label, shrink=0.8)
@@ -122,7 +122,7 @@ class GraphDisplay(Display):
                     ha="center",
                     fontsize="x-small",
                 )
-        ax.set_title("Significant agreement of the spaces", loc="left", fontsize="medium")
+        ax.set_title("Significant agreement of the embeddings", loc="left", fontsize="medium")
         ax.set(aspect="equal", xticks=[], yticks=[], xlim=(-0.05, 1.05), ylim=(1.05, -0.05))
         ax.spines[:].set_visible(False)
         return self
@@ -205,5 +205,5 @@ class SpacesDisplay(Display):
 
 def _known(figure: Any) -> Any:
     if figure is None:
-        raise ValueError("result must compare at least 2 spaces, got one that is left alone.")
+        raise ValueError("result must compare at least 2 embeddings, got one that is left alone.")
     return figure

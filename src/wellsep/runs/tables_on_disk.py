@@ -175,6 +175,6 @@ def read_part(path: Path, kind: str, what: str) -> tuple[Any, np.ndarray | None]
     if len(table.columns) != 1:
         raise ValueError(
             f"{what} must have one column besides the ids, got {quoted(table.names)}; "
-            "write one file for each partition."
+            "write one file for each clustering."
         )
     return table.columns[0], table.ids

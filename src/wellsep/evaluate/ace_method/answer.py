@@ -98,7 +98,7 @@ class AceResult(Answer, row_names="partition"):
     notes : sentences on what was unusual
     """
 
-    in_draws: ClassVar[str] = "choose the spaces"
+    in_draws: ClassVar[str] = "choose the embeddings"
     _facts: ClassVar[tuple[str, ...]] = (
         "index", "partitions", "scores", "n_clusters", "coverage", "spaces", "winner.won_by",
         "winner.spaces", "options"
@@ -227,21 +227,21 @@ def _question(result: AceResult) -> Iterator[str]:
     if len(result.classes) < len(result.partitions):
         different = f" ({len(result.classes)} different ones, equal ones count once)"
     yield (
-        f"{count(len(result.partitions), 'partition')}{different} were judged in "
-        f"{count(len(result.spaces), 'space')} by {result.index}{turned}."
+        f"{count(len(result.partitions), 'clustering')}{different} were judged in "
+        f"{count(len(result.spaces), 'embedding')} by {result.index}{turned}."
     )
 
 
 def _multimodality(result: AceResult) -> Iterator[str]:
     if not result.dip:
-        yield "The dip test was left out (dip=False), so every space is used."
+        yield "The dip test was left out (dip=False), so every embedding is used."
     elif len(result.untested) == len(result.spaces):
-        yield "The dip test is undefined in every space, so every space is used."
+        yield "The dip test is undefined in every embedding, so every embedding is used."
     elif result.screen.none_passed:
         yield (
-            "No space passes the dip test for more than one mode "
+            "No embedding passes the dip test for more than one mode "
             f"(Holm, level {result.options.dip_alpha:g}): either there are no clusters, or they "
-            "do not show along the tested direction. All spaces are kept; read the answer with "
+            "do not show along the tested direction. All embeddings are kept; read the answer with "
             "care, next to the mean scores."
         )
     else:
@@ -249,7 +249,7 @@ def _multimodality(result: AceResult) -> Iterator[str]:
         gone = sorted(dropped, key=natural_key)
         passed = len(result.spaces) - len(gone) - len(untested)
         yield (
-            f"{passed} of {count(len(result.spaces), 'space')} "
+            f"{passed} of {count(len(result.spaces), 'embedding')} "
             f"{'passes' if passed == 1 else 'pass'} the dip test for more than one "
             f"mode (Holm, level {result.options.dip_alpha:g})."
         )
@@ -262,7 +262,7 @@ def _multimodality(result: AceResult) -> Iterator[str]:
     constant = [d.space for d in result.dropped if d.step == "constant"]
     if constant:
         yield (
-            f"Left out, because every partition scores the same there: "
+            f"Left out, because every clustering scores the same there: "
             f"{listing(map(repr, sorted(constant, key=natural_key)))}."
         )
 
@@ -275,7 +275,7 @@ def explain_undefined(result: AceResult) -> Iterator[str]:
     yield (
         f"{count(len(result.undefined), 'score')} of {len(result.spaces) * len(result.partitions)} "
         f"{'is' if len(result.undefined) == 1 else 'are'} undefined and count as the worst score "
-        f"({result.undefined_value:.4g}) in means; a partition without any score is ranked last. "
+        f"({result.undefined_value:.4g}) in means; a clustering without any score is ranked last. "
         f"For instance {partition!r} in {space!r}: "
         f"{reason.rstrip('.')}."
     )
@@ -290,12 +290,12 @@ def _agreement(result: AceResult) -> Iterator[str]:
     edges = int(np.count_nonzero(np.triu(result.groups.edges, 1)))
     name = result.options.correlation.capitalize()
     if result.groups.adjusted is None:
-        rule = "no test" if result.options.alpha is None else "two partitions allow no test"
+        rule = "no test" if result.options.alpha is None else "two clusterings allow no test"
     else:
         rule = f"one-sided, Holm, level {result.options.alpha:g}"
     yield (
-        f"{edges} of {count(n * (n - 1) // 2, 'pair')} of the {n} spaces left "
-        f"{'ranks' if edges == 1 else 'rank'} the partitions alike ({name}, {rule})."
+        f"{edges} of {count(n * (n - 1) // 2, 'pair')} of the {n} embeddings left "
+        f"{'ranks' if edges == 1 else 'rank'} the clusterings alike ({name}, {rule})."
     )
 
 
@@ -303,7 +303,7 @@ def _groups(result: AceResult) -> Iterator[str]:
     if result.groups.agreement is None:
         return
     if not result.groups.members:
-        yield "No two spaces form a group."
+        yield "No two embeddings form a group."
         return
     sizes = sorted((len(group) for group in result.groups.members), reverse=True)
     spaces = f"{listing(map(str, sizes))} {'space' if sizes == [1] else 'spaces'}"
@@ -348,7 +348,7 @@ def _winner(result: AceResult) -> Iterator[str]:
         )
     if result.winner.test:
         yield (
-            "A space outside has a larger mean, but not significantly "
+            "An embedding outside has a larger mean, but not significantly "
             f"(paired t-test, p = {result.winner.test['pvalue']:.3g})."
         )
 
@@ -361,7 +361,7 @@ def best_in_words(result: AceResult) -> Iterator[str]:
     best = named(result.partitions, first)
     top = scores[first[0]]
     if len(first) > 1 and result.classes.equal_to(first[0])[first].all():
-        yield f"Best: {best}, the same partition (score {top:.4g})."
+        yield f"Best: {best}, the same clustering (score {top:.4g})."
     else:
         tied = ", tied" if len(first) > 1 else ""
         yield f"Best{tied}: {best} (score {top:.4g})."
@@ -376,11 +376,11 @@ def best_in_words(result: AceResult) -> Iterator[str]:
 def _agreement_of_winners(result: AceResult) -> Iterator[str]:
     mean = result.mean_correlation
     if mean is None:
-        yield "Confidence: one space alone gives the answer, and no other confirms it."
+        yield "Confidence: one embedding alone gives the answer, and no other confirms it."
         return
     if mean < 0:
         yield (
-            "Confidence: the winning spaces rank the partitions in opposite ways (mean "
+            "Confidence: the winning embeddings rank the clusterings in opposite ways (mean "
             f"correlation {mean:.2f}); the answer is an average of them."
         )
         return
@@ -388,6 +388,6 @@ def _agreement_of_winners(result: AceResult) -> Iterator[str]:
     n = len(result.winner.spaces)
     pairs = count(n * (n - 1) // 2, "pair")
     tested = "" if result.groups.adjusted is None else f", {linked} of their {pairs} significantly"
-    yield f"Confidence: the winning spaces agree (mean correlation {mean:.2f}{tested})."
+    yield f"Confidence: the winning embeddings agree (mean correlation {mean:.2f}{tested})."
     if not linked:
         yield "So they count alike, and their agreement may be chance."

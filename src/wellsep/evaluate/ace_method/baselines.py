@@ -51,7 +51,7 @@ def fill_worst(
         return matrix
     if missing.all():
         why = "".join(f"; {name!r} in {space!r}: {reason}" for space, name, reason in gaps[:1])
-        raise NothingToRank(f"{index} is undefined for every partition in every space{why}")
+        raise NothingToRank(f"{index} is undefined for every clustering in every embedding{why}")
     if undefined == "error":
         cases = [f"for {name!r} in {space!r} ({reason})" for space, name, reason in gaps[:1]]
         raise ValueError(
@@ -119,7 +119,7 @@ def own_space_scores(scores: Scores, *, index: str | None = None) -> np.ndarray:
     if not scores.is_paired:
         alone = scores.partitions[int(np.flatnonzero(scores.made_in < 0)[0])]
         raise ValueError(
-            f"Partition {alone!r} has no space of its own, so it has no own-space score. "
+            f"Clustering {alone!r} has no space of its own, so it has no own-space score. "
             "Use mean_scores or ace."
         )
     matrix, _ = fill_undefined(scores, scores.check_index(index), "worst")

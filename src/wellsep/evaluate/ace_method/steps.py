@@ -142,7 +142,7 @@ def judge_by_ace(
     classes = Classes.all_differ(scores.partitions) if classes is None else classes
     if len(scores.partitions) < 2:
         raise NothingToRank(
-            f"There must be at least 2 partitions to rank, got 1 ({scores.partitions[0]!r}); "
+            f"There must be at least 2 clusterings to rank, got 1 ({scores.partitions[0]!r}); "
             "add runs."
         )
 
@@ -155,9 +155,9 @@ def judge_by_ace(
     varying, groups, winner, answer = answer_of(matrix, passed.kept, options, index)
     dropped = _dropped_spaces(scores, passed, varying)
     if winner.won_by == "group":
-        why = "its ranking agrees with no group of spaces"
+        why = "its ranking agrees with no group of embeddings"
         if options.grouping == "dbscan":
-            why = f"no other space's ranking is within {options.eps:g} of its own"
+            why = f"no other embedding's ranking is within {options.eps:g} of its own"
         dropped += tuple(Dropped(scores.spaces[i], "grouping", why) for i in groups.outliers)
     means = {"mean_admitted": matrix[passed.kept].mean(axis=0), "mean_all": matrix.mean(axis=0)}
     if scores.is_paired:
@@ -191,14 +191,14 @@ def answer_of(
 ) -> tuple[list[int], Groups, Winner, np.ndarray]:
     """Steps 3 to 7 on the (L, D) scores, of which the rows ``kept`` passed the dip test.
 
-    The rows that tell partitions apart, how they agree, which of them win, and (D,) the answer.
+    The rows that tell clusterings apart, how they agree, which of them win, and (D,) the answer.
     """
     tolerance = options.tie_tolerance
     varying = kept[tied_rows(matrix[kept], tolerance).any(axis=1)].tolist()
     if not varying:
         raise NothingToRank(
-            f"No space tells the {matrix.shape[1]} partitions apart: each gives all of them "
-            f"the same {index}; are the partitions identical?"
+            f"No embedding tells the {matrix.shape[1]} clusterings apart: each gives all of them "
+            f"the same {index}; are the clusterings identical?"
         )
     if len(varying) == 1:
         winner = Winner("single space", tuple(varying), freeze([1.0]))
@@ -348,7 +348,7 @@ def _dropped_spaces(
             reason = f"the dip test cannot rule out a single mode (adjusted p = {p:.3g})"
             found.append(Dropped(name, "dip", reason))
         elif i not in varying:
-            found.append(Dropped(name, "constant", "it gives every partition the same score"))
+            found.append(Dropped(name, "constant", "it gives every clustering the same score"))
     return tuple(found)
 
 

@@ -125,9 +125,9 @@ class RankConfidence(Result, row_names="partition"):
         often = best_first(-chance, answer.partitions)
         best = next(i for i in often if place[i] == 1)
         low, high = self.interval[best]
-        also = " that also leave out spaces" if self.spaces_left_out else ""
+        also = " that also leave out embeddings" if self.spaces_left_out else ""
         if self.runs_per_draw:
-            voters = f"let {self.runs_per_draw} different partitions {answer.in_draws}"
+            voters = f"let {self.runs_per_draw} different clusterings {answer.in_draws}"
             also += f" and {voters}" if also else f" that {voters}"
         yield (
             f"Over {self.n_draws} half-samples of the objects{also}, "
@@ -398,7 +398,7 @@ def summarise_draws(drawn: Drawn, answer: Answer, draws: Draws) -> RankConfidenc
     """
     told = np.array([scores for scores in drawn.scores if scores is not None])
     if not len(told):
-        raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
+        raise NothingToRank("No half-sample tells the clusterings apart, so none can be ranked.")
     n_draws, notes = len(draws), drawn.notes
     if len(told) < n_draws:
         notes += (f"{n_draws - len(told)} of {n_draws} half-samples rank no run above another.",)
@@ -446,7 +446,7 @@ def summarise(
     """
     best = places == 1
     if classes is None:
-        classes = Classes.all_differ(tuple(f"partition {m}" for m in range(places.shape[1])))
+        classes = Classes.all_differ(tuple(f"clustering {m}" for m in range(places.shape[1])))
     names = [classes.names[m] for m in classes.first]
     by_name = best_first([0] * len(names), names)
     tail = (1 - level) / 2

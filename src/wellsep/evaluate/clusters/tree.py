@@ -228,7 +228,8 @@ def resolution_tree(runs: Any, labels: str | Iterable[str] | None = None) -> Res
     partitions = _opened(runs, labels).noise_as_cluster()
     if len(partitions) < 2:
         raise ValueError(
-            f"runs must hold at least 2 partitions, got {len(partitions)}; a tree links partitions."
+            f"runs must hold at least 2 clusterings, got {len(partitions)}; a tree links "
+            "clusterings."
         )
     noisy = [is_noise(classes) for classes in partitions.classes]
     order = np.argsort([int((~no).sum()) for no in noisy], kind="stable")

@@ -282,8 +282,8 @@ def _warn_if_long(problem: Problem) -> None:
     kept = " Spaces scored before are taken from the cache." if options.cache is not None else ""
     draws = "" if problem.draws is None else " So do fewer half-samples (n_draws)."
     warnings.warn(
-        f"Scoring {count(len(partitions), 'partition')} in {count(n_spaces, 'space')} can take "
-        f"many minutes.{kept} Some of the spaces, drawn at random, take less time "
+        f"Scoring {count(len(partitions), 'clustering')} in {count(n_spaces, 'embedding')} can "
+        f"take many minutes.{kept} Some of the embeddings, drawn at random, take less time "
         f"(max_spaces).{draws}",
         stacklevel=2,
     )

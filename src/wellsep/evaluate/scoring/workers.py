@@ -103,7 +103,7 @@ def named(error: Exception, space: str) -> Exception:
     text = str(error)
     if repr(space) in text:
         return error
-    return type(error)(f"space {space!r}: {text}")
+    return type(error)(f"embedding {space!r}: {text}")
 
 
 def _on_cluster(
@@ -136,15 +136,15 @@ def _on_cluster(
                 result = future.result()
             except KilledWorker:
                 raise MemoryError(
-                    f"Several workers were lost while they computed on space {name!r}. With a "
-                    "cache, finished spaces are kept. Give the workers more memory and repeat the "
-                    "call."
+                    f"Several workers were lost while they computed on embedding {name!r}. With a "
+                    "cache, finished embeddings are kept. Give the workers more memory and repeat "
+                    "the call."
                 ) from None
             except CancelledError:
                 raise ConnectionError(
                     "The Dask scheduler went away after "
-                    f"{len(spaces) - len(futures) - 1} of {len(spaces)} spaces. With a cache, "
-                    "finished spaces are kept. Start it again and repeat the call."
+                    f"{len(spaces) - len(futures) - 1} of {len(spaces)} embeddings. With a cache, "
+                    "finished embeddings are kept. Start it again and repeat the call."
                 ) from None
             except (ValueError, TypeError, OSError) as error:
                 raise named(error, name) from error

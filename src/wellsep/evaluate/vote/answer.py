@@ -205,7 +205,7 @@ def _explained(found: Consensus) -> Iterator[Iterator[str] | tuple[str, ...]]:
     if found.n_distinct == 1:
         yield (
             f"{count(len(found.partitions), 'run')} of {count(found.n_objects, 'object')} are the "
-            "same partition, whatever their clusters are called: no vote was needed.",
+            "same clustering, whatever their clusters are called: no vote was needed.",
         )
         yield _limits(found)
         return
@@ -219,8 +219,9 @@ def _explained(found: Consensus) -> Iterator[Iterator[str] | tuple[str, ...]]:
 def _question(found: Consensus) -> Iterator[str]:
     options = found.options
     yield (
-        f"{count(len(found.partitions), 'run')} ({count(found.n_distinct, 'different partition')}) "
-        f"of {count(found.n_objects, 'object')} voted for each other by agreement "
+        f"{count(len(found.partitions), 'run')} "
+        f"({count(found.n_distinct, 'different clustering')}) of "
+        f"{count(found.n_objects, 'object')} voted for each other by agreement "
         f"({MEASURES[options.agreement]})."
     )
     if found.by_index:
@@ -244,7 +245,7 @@ def _answer(found: Consensus) -> Iterator[str]:
     else:
         equal = found.classes.members[found.classes.of[best[0]]]
         copies = [name for name in equal if name != found.best]
-        same = f"; the same partition: {listing(map(repr, copies))}" if copies else ""
+        same = f"; the same clustering: {listing(map(repr, copies))}" if copies else ""
         yield f"Best: {found.best!r} (score {score:.4g}{same})."
     if len(best) < len(own):
         second = [i for i in own if place[i] == place[place > 1].min()]

@@ -160,7 +160,7 @@ def labels_of(runs: Any) -> Any:
     if isinstance(runs, Runs):
         labels = dict(runs.partitions)
         if not labels:
-            raise NothingToRank("There must be at least 2 partitions (labels), got none.")
+            raise NothingToRank("There must be at least 2 clusterings (labels), got none.")
         return labels
     shape = getattr(runs, "shape", ())
     shape = shape if isinstance(shape, tuple) else ()
@@ -168,12 +168,12 @@ def labels_of(runs: Any) -> Any:
     if not isinstance(runs, Mapping | list | tuple | Partitions) and len(shape) != 2:
         raise TypeError(
             "runs must be Runs, label vectors by name, a data frame, or an array with a row per "
-            f"partition, got {shown(runs)}."
+            f"clustering, got {shown(runs)}."
         )
     if len(shape) == 2 and not frame and shape[0] > 1000 and shape[0] > shape[1]:
         raise ValueError(
-            f"runs must have one row per partition, got {shape[0]:,} rows of {shape[1]:,} objects; "
-            "transpose the array, or pass a data frame with a column per partition."
+            f"runs must have one row per clustering, got {shape[0]:,} rows of {shape[1]:,} "
+            "objects; transpose the array, or pass a data frame with a column per clustering."
         )
     return dict(runs) if isinstance(runs, Mapping) else runs
 
@@ -183,12 +183,12 @@ def refuse_too_few(classes: Classes) -> None:
     n = len(classes.names)
     if n == 1:
         raise NothingToRank(
-            "There must be at least 2 partitions to compare, got 1 "
+            "There must be at least 2 clusterings to compare, got 1 "
             f"({classes.names[0]!r}); add runs."
         )
     if len(classes) == 1:
         raise NothingToRank(
-            f"The partitions are identical: all {n} runs are the same partition, "
+            f"The clusterings are identical: all {n} runs are the same clustering, "
             "whatever their clusters are called; add runs that differ."
         )
 
@@ -199,13 +199,13 @@ def _given_scores(given: Any, names: tuple[str, ...]) -> np.ndarray:
         missing = [name for name in names if name not in given]
         if missing:
             raise ValueError(
-                f"index must have a score for every partition, got none for {missing[0]!r}."
+                f"index must have a score for every clustering, got none for {missing[0]!r}."
             )
         given = [given[name] for name in names]
     scores = check_numbers("index", given)
     if scores.shape != (len(names),):
         raise ValueError(
-            f"index must have one score per partition ({len(names)}), got shape {scores.shape}."
+            f"index must have one score per clustering ({len(names)}), got shape {scores.shape}."
         )
     if not np.isfinite(scores).all():
         where = names[int(np.flatnonzero(~np.isfinite(scores))[0])]
@@ -228,17 +228,17 @@ def _notes(classes: Classes, agreement: np.ndarray) -> Iterator[str]:
     if distinct < n:
         yield (
             f"{count(n - distinct, 'run')} of {n} "
-            f"{'equals' if n - distinct == 1 else 'equal'} another one; equal partitions "
+            f"{'equals' if n - distinct == 1 else 'equal'} another one; equal clusterings "
             f"have one vote, so {distinct} vote."
         )
     if distinct == 2:
         yield (
-            "There are two different partitions only. Each is compared with the other, "
+            "There are two different clusterings only. Each is compared with the other, "
             "so both have the same agreement: it ranks neither first."
         )
     close = int((agreement >= rule.NEAR).sum(axis=1).max())
     if close > rule.COPIES:
         yield (
-            f"Up to {close} of {distinct} partitions are near copies (agreement of at least "
+            f"Up to {close} of {distinct} clusterings are near copies (agreement of at least "
             f"{rule.NEAR:g}); such copies have {rule.COPIES:g} votes together."
         )

@@ -147,7 +147,7 @@ def _made(found: ConsensusPartition) -> Iterator[str]:
     alike = "the same" if np.ptp(found.weights) < 1e-12 else "differently"
     yield (
         f"{count(found.n_clusters, 'cluster')} of {count(found.n_objects, 'object')} were made "
-        f"from {count(len(found.partitions), 'run')} ({count(n_distinct, 'different partition')}, "
+        f"from {count(len(found.partitions), 'run')} ({count(n_distinct, 'different clustering')}, "
         f"weighted {alike}) by how often they put two objects together ({found.linkage} linkage)."
     )
     n_noise = int((found.labels == NOISE).sum())

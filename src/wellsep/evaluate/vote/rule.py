@@ -13,7 +13,7 @@ NEAR, COPIES = 0.9, 4.0  # near copies agree by at least so much, and have so ma
 BAND = 30.0  # votes that the band of a partition holds
 LOWEST = 0.25  # share of the votes in a band, those that agree least, that is left out
 SAY = 2.0  # of the index: agreement counts 1 + SAY * index times
-FEWEST = 5  # different partitions without which no vote is held
+FEWEST = 5  # different clusterings without which no vote is held
 _EDGE = 1e-12  # distances in ln K that differ by less are equal
 
 

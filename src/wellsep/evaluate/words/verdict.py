@@ -258,7 +258,7 @@ class Facts:
 
     @property
     def disagree(self) -> bool:
-        """Whether ACE and the consensus pick different partitions."""
+        """Whether ACE and the consensus pick different clusterings."""
         return self.between is not None and self.between < APART
 
     @cached_property

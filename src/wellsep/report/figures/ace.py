@@ -32,11 +32,11 @@ def steps_figure(result: AceResult) -> Steps:
     fate, group = fates(result), result.group_of - 1
     weight = np.zeros(n)
     weight[list(result.winner.spaces)] = result.winner.weights
-    steps = [Step("spaces", n, f"{count(n, 'space')} judge the partitions.", (True,) * n)]
+    steps = [Step("spaces", n, f"{count(n, 'embedding')} judge the clusterings.", (True,) * n)]
     modal = [f != "dip" for f in fate]
     if result.dip:
         if result.screen.none_passed:
-            sentence = "No space passes the dip test, so all stay; read the answer with care."
+            sentence = "No embedding passes the dip test, so all stay; read the answer with care."
             steps.append(Step("have more than one mode", 0, sentence, tuple(modal)))
         else:
             several = sum(modal) - len(result.untested)
@@ -51,13 +51,13 @@ def steps_figure(result: AceResult) -> Steps:
             steps.append(Step(title, sum(modal), sentence, tuple(modal)))
     telling = [f not in ("dip", "constant") for f in fate]
     if telling != modal:
-        sentence = "The others give every partition the same score."
-        steps.append(Step("tell partitions apart", sum(telling), sentence, tuple(telling)))
+        sentence = "The others give every clustering the same score."
+        steps.append(Step("tell clusterings apart", sum(telling), sentence, tuple(telling)))
     if result.groups.agreement is not None:
         inside = [bool(g >= 0) for g in group]
         found = count(len(result.groups.members), "group") if result.groups.members else "no group"
         by = " by the outlier rule" if result.groups.fallback else ""
-        sentence = f"By how alike they rank the partitions they form {found}{by}."
+        sentence = f"By how alike they rank the clusterings they form {found}{by}."
         steps.append(Step("in a group", sum(inside), sentence, tuple(inside)))
     winning = [f == "wins" for f in fate]
     title = "gives the answer" if sum(winning) == 1 else "give the answer"
@@ -240,9 +240,9 @@ def space_order(result: AceResult) -> np.ndarray:
 def _winning(result: AceResult) -> str:
     n = len(result.winner.spaces)
     if result.winner.won_by == "single space":
-        return "One space is left; its scores are ACE's answer."
+        return "One embedding is left; its scores are ACE's answer."
     if result.winner.won_by == "outlier":
-        return "A space outside the groups gives the answer: its mean score is the largest."
+        return "An embedding outside the groups gives the answer: its mean score is the largest."
     if len(result.groups.subgroups) == 1:
-        return f"{count(n, 'space')} together give the answer, each by its weight."
-    return f"The group with the largest mean score gives the answer: {count(n, 'space')}."
+        return f"{count(n, 'embedding')} together give the answer, each by its weight."
+    return f"The group with the largest mean score gives the answer: {count(n, 'embedding')}."

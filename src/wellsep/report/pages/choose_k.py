@@ -190,7 +190,7 @@ def _sure(chosen: Any, curves: Curves) -> tuple[str, ...]:
         )
     if curves.n_repeats > 1:
         found.append(
-            f"Over {curves.n_repeats} repeats the partitions with K = {curves.best} agree with an "
+            f"Over {curves.n_repeats} repeats the clusterings with K = {curves.best} agree with an "
             f"adjusted Rand index of {curves.stability[at]:.2f}."
         )
     else:

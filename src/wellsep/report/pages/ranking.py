@@ -99,7 +99,7 @@ def _map(evidence: Evidence, scatters: Scatters | None) -> Section:
     if not evidence.spaces:
         return Section("plots", absent="There is no embedding to draw.")
     if scatters is None:
-        why = "The spaces are not drawn: the page was made without the runs, "
+        why = "The embeddings are not drawn: the page was made without the runs, "
         return Section("plots", absent=why + "and no coordinates were kept.")
     return map_section(scatters, _sides(evidence))
 
@@ -136,7 +136,7 @@ def _objects(
     if evidence.ace is None:
         why = "Without an embedding nothing is known about single objects."
         return Section("objects", absent=why)
-    why = "The objects of the chosen partition are not shown: the page was made without the runs."
+    why = "The objects of the chosen clustering are not shown: the page was made without the runs."
     return Section("objects", absent=why)
 
 
@@ -315,7 +315,7 @@ def _facts(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     if ace is not None:
         found += [
             fact(len(ace.spaces), "space"),
-            fact(len(ace.winner.spaces), "winning space"),
+            fact(len(ace.winner.spaces), "winning embedding"),
         ]
     if evidence.n_objects:
         found.append(fact(evidence.n_objects, "object"))

@@ -155,7 +155,7 @@ def _index_columns(ranking: Ranking, scores: Scores | None, order: np.ndarray) -
                 name,
                 "float",
                 _take(values, order),
-                f"{name}, weighted mean over the spaces that give the answer; "
+                f"{name}, weighted mean over the embeddings that give the answer; "
                 f"{'larger' if scores.directions[name] > 0 else 'smaller'} is better.",
                 int(scores.directions[name]),
             )

@@ -24,7 +24,7 @@
 
   W.draw(W.chart('graph'), (width) => {
     const height = n <= 6 ? 240 : Math.round(Math.min(width, 520) * 0.86), pad = n <= 16 ? 34 : 20;
-    const svg = W.svg(W.chart('graph'), width, height, `${count} significant agreements between ${n} spaces`);
+    const svg = W.svg(W.chart('graph'), width, height, `${count} significant agreements between ${n} embeddings`);
     const x = (i) => W.scale(0, 1, pad, width - pad)(xy[i][0]), y = (i) => W.scale(0, 1, pad, height - pad)(xy[i][1]);
     // A few paths, not thousands of lines; stronger agreement is darker.
     const levels = 5, paths = Array.from({length: levels}, () => []);

@@ -15,7 +15,7 @@
   const holder = W.chart('heat');
   const canvas = W.make('canvas', {
     tabindex: '0', role: 'img',
-    'aria-label': `Rank agreement of ${n} spaces, ordered by group; arrow keys move, Enter chooses`,
+    'aria-label': `Rank agreement of ${n} embeddings, ordered by group; arrow keys move, Enter chooses`,
   });
   const key = W.make('div');
   holder.append(canvas, key);

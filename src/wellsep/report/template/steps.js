@@ -7,7 +7,7 @@
   const grouped = story.steps.findIndex((s) => s.title === 'in a group');
   const WORDS = {
     wins: 'gives the answer', group: 'in a group that does not win', outlier: 'agrees with no group',
-    constant: 'cannot tell the partitions apart', dip: 'one mode cannot be ruled out',
+    constant: 'cannot tell the clusterings apart', dip: 'one mode cannot be ruled out',
   };
   W.fate = (space) => WORDS[story.fate[space]];
 

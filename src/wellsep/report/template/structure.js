@@ -92,7 +92,7 @@
     const ends = columns.map((_, j) => W.range(rows.map((_, i) => value(i, j))));
     const better = (v, j) => { const [low, high] = ends[j], share = (v - low) / (high - low || 1); return grid.direction > 0 ? share : 1 - share; };
     W.matrix('grid', {
-      rows, columns, value, label: `Scores by ${grid.index} of ${rows.length} clusterings in ${wide} spaces`,
+      rows, columns, value, label: `Scores by ${grid.index} of ${rows.length} clusterings in ${wide} embeddings`,
       shade: (ramp) => (v, i, j) => ramp(0.04 + 0.96 * better(v, j)),
       tell: (i, j) => `${rows[i].name}\nin ${columns[j].name}\n${grid.index} ${W.show(Number(value(i, j).toPrecision(4)))}`,
       act: (i) => W.chooseRun(rows[i].run), key: {low: 'worst in its space', high: 'best', at: (s) => 0.04 + 0.96 * s},

@@ -97,7 +97,7 @@ def _named(labels: Any, n: int) -> dict[str, Any]:
     if labels.shape[1] != n == labels.shape[0]:
         raise ValueError(
             f"labels must have one entry per object ({n}), got {labels.shape[1]}; "
-            "each row must be a partition: transpose it."
+            "each row must be a clustering: transpose it."
         )
     return {str(m): labels[m] for m in range(labels.shape[0])}
 
