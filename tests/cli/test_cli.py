@@ -275,7 +275,7 @@ def test_a_table_leaves_bracketed_words_alone(capsys):
     print_table([["run[0]", 1.23456789, float("nan"), True]], ["name", "x", "y", "z"])
     shown = capsys.readouterr().out
     assert "run[0]" in shown
-    assert "1.2346" in shown
+    assert "1.23" in shown
     assert "–" in shown
     assert "yes" in shown
 

@@ -449,7 +449,7 @@ def test_an_interrupted_command_leaves_a_cache_to_continue_from(tmp_path, capsys
     finally:
         signal.signal(signal.SIGINT, handler)
     assert code == 130
-    assert f"Finished spaces are kept in {cache}. Repeat the command to continue." in err
+    assert f"Finished embeddings are kept in {cache}. Repeat the command to continue." in err
     kept = set(cache.glob("*/record.json"))
     assert len(kept) == 2
     before = {path: path.stat().st_mtime_ns for path in kept}

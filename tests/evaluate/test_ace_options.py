@@ -66,7 +66,7 @@ def test_when_no_space_passes_all_stay_and_it_is_said():
     result = ace(table)
     assert result.screen.none_passed
     assert result.screen.retained == (0, 1, 2, 3)
-    assert "No space passes the dip test" in result.explain()
+    assert "No embedding passes the dip test" in result.explain()
     assert "mean scores" in result.explain().lower()
 
 
@@ -84,7 +84,7 @@ def test_a_constant_row_is_dropped():
 
 
 def test_one_partition_leaves_nothing_to_rank():
-    with pytest.raises(NothingToRank, match="at least 2 partitions"):
+    with pytest.raises(NothingToRank, match="at least 2 clusterings"):
         ace(scores([0.1], [0.2]), dip=False)
 
 
@@ -94,7 +94,7 @@ def test_identical_partitions_leave_nothing_to_rank():
 
 
 def test_scores_undefined_everywhere_leave_nothing_to_rank():
-    with pytest.raises(NothingToRank, match="undefined for every partition"):
+    with pytest.raises(NothingToRank, match="undefined for every clustering"):
         ace(scores([np.nan, np.nan], [np.nan, np.nan]), dip=False)
 
 
@@ -166,7 +166,7 @@ def test_without_any_group_the_best_space_answers():
 
 def test_paired_needs_to_know_the_spaces_and_says_so():
     table = scores(UP, UP[::-1])
-    with pytest.raises(ValueError, match="'partition 0' has no space of its own"):
+    with pytest.raises(ValueError, match="'partition 0' has no embedding of its own"):
         own_space_scores(table)
     assert "own_space" not in ace(table, dip=False).baselines
 

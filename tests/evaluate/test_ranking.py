@@ -52,7 +52,7 @@ def test_baselines_and_other_indices_stand_beside():
 
 def test_other_partitions_cannot_stand_beside():
     other = ace(Scores.from_matrix(MATRIX, paired=False), dip=False)
-    with pytest.raises(ValueError, match="same partitions"):
+    with pytest.raises(ValueError, match="same clusterings"):
         rank(ace(table(), dip=False), others=[other])
     with pytest.raises(ValueError, match="one score per partition"):
         rank(ace(table(), dip=False), input_scores=[0.1])
@@ -68,7 +68,7 @@ def test_confidence_appears_in_table_and_story():
     assert "'k3' comes first in 62% of them (rank 1 to 2 in 90%)" in ranking.explain()
     assert (ranking.columns()["rank_low"][0], ranking.columns()["rank_high"][0]) == (1, 2)
     short = summarise(np.array([[1, 2]]), 0.9, 12, 1)
-    with pytest.raises(ValueError, match="same 4 partitions, got 2"):
+    with pytest.raises(ValueError, match="same 4 clusterings, got 2"):
         rank(ace(table(), dip=False), confidence=short)
 
 
@@ -102,7 +102,7 @@ def test_the_story_names_what_fell_out_what_won_and_what_others_pick():
     story = ace(scores).explain()
     assert "5 of 6 embeddings pass the dip test" in story
     assert "'unimodal' (adjusted p = 0.7)" in story
-    assert "every partition scores the same there: 'constant'" in story
+    assert "every clustering scores the same there: 'constant'" in story
     assert "6 of 6 pairs" in story
     assert "Best: 'partition 7'" in story
     assert "pick the same" in story

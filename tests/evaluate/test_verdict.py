@@ -362,10 +362,10 @@ def test_embeddings_that_contradict_each_other_are_not_said_to_agree():
     labels = {f"{s} {i}": noisy(v, i / 10, rng) for s, v in sides.items() for i in range(3)}
     opposed = judged(Runs.from_parts(spaces, labels), judge="ace")
     assert "the runs in opposite ways (mean correlation -" in " ".join(opposed.verdict.second)
-    assert "winning spaces agree" not in opposed.explain()
+    assert "winning embeddings agree" not in opposed.explain()
     agreed = judged(square(1.02), judge="ace")
     assert "opposite ways" not in agreed.explain()
-    assert "winning spaces agree" in agreed.explain()
+    assert "winning embeddings agree" in agreed.explain()
 
 
 def test_labels_alone_ask_for_embeddings_next():

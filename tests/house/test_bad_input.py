@@ -245,7 +245,7 @@ def test_a_gpu_that_is_not_there_is_named():
 
 
 def test_many_partitions_given_to_a_single_index_point_to_the_right_function():
-    with pytest.raises(ValueError, match="one partition here, got 2; .*score_partitions"):
+    with pytest.raises(ValueError, match="one clustering here, got 2; .*score_partitions"):
         ws.silhouette_score(X, [Y, Y])
 
 

@@ -28,7 +28,7 @@ def test_an_undefined_value_is_nan_with_a_reason_and_the_others_are_untouched():
 def test_partitions_that_are_all_undefined_still_give_a_table():
     scores = ws.score_partitions(X, [[0] * 6, [1] * 6], FIRST)
     assert np.isnan(scores.values).all()
-    with pytest.raises(ws.UndefinedIndex, match="for every partition"):
+    with pytest.raises(ws.UndefinedIndex, match="for every clustering"):
         scores.best("cfq")
 
 

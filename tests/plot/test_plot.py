@@ -148,7 +148,7 @@ def test_selected_spaces_come_first_and_any_labels_colour_them():
 
 def test_one_space_alone_cannot_be_compared():
     result = ws.ace(ws.Scores.from_matrix([[0.1, 0.3]], paired=False), dip=False)
-    with pytest.raises(ValueError, match="at least 2 spaces"):
+    with pytest.raises(ValueError, match="at least 2 embeddings"):
         plot.AgreementDisplay.from_result(result)
 
 

@@ -118,8 +118,8 @@ def test_the_truth_table_is_that_of_agreement(page):
 def test_without_runs_the_page_says_what_it_leaves_out(tmp_path):
     page = ws.render_report(judged_by_ace(grouped_scores()), tmp_path / "r.html")
     text = body_of(page.read_text("utf-8"))
-    assert "The spaces are not drawn: the page was made without the runs" in text
-    assert "The objects of the chosen partition are not shown" in text
+    assert "The embeddings are not drawn: the page was made without the runs" in text
+    assert "The objects of the chosen clustering are not shown" in text
     assert "How stable this is was not computed." in text
 
 

@@ -160,12 +160,12 @@ def html_table(columns: Mapping[str, Sequence[Any]], *, most: int = 20) -> str:
 
 
 def cell(value: Any, digits: int = 4) -> str:
-    """A value as tables show it: four digits, a dash where there is none, names with their values.
+    """A value as tables show it: four digits or whole, a dash for none, names with their values.
 
     Examples
     --------
-    >>> cell(0.123456), cell(float("nan")), cell(None), cell(True), cell(7), cell({"k": 3})
-    ('0.1235', '–', '–', 'yes', '7', 'k=3')
+    >>> cell(0.123456), cell(43210.6), cell(float("nan")), cell(True), cell(7), cell({"k": 3})
+    ('0.1235', '43,211', '–', 'yes', '7', 'k=3')
     """
     if hasattr(value, "item"):
         value = value.item()
@@ -174,7 +174,8 @@ def cell(value: Any, digits: int = 4) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.{digits}g}"
+        text = f"{value:.{digits}g}"
+        return f"{value:,.0f}" if "e+0" in text else text
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={cell(one, digits)}" for key, one in value.items())
     return str(value)

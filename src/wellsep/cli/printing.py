@@ -184,8 +184,8 @@ def print_error(text: str) -> None:
 
 
 def cell(value: Any) -> str:
-    """Format a value for rich: five digits, a dash for none, no markup, no moves of the cursor."""
-    return escape(printable(sentences.cell(value, 5)))
+    """Format a value for rich: three digits, a dash for none, no markup, no moves of the cursor."""
+    return escape(printable(sentences.cell(value, 3)))
 
 
 def console(*, stderr: bool = False) -> Any:

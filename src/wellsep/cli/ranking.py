@@ -255,7 +255,7 @@ def rank(
 def _what_is_kept(cache: Path | None) -> str:
     if cache is None or not cache.is_dir():
         return "Interrupted. Nothing was kept."
-    return f"Interrupted. Finished spaces are kept in {cache}. Repeat the command to continue."
+    return f"Interrupted. Finished embeddings are kept in {cache}. Repeat the command to continue."
 
 
 @contextlib.contextmanager

@@ -60,7 +60,7 @@ class Index:
         Whether it takes a space of distances (`Distances`) in place of coordinates.
     price : str or None
         What noise costs under ``noise="penalize"``: "zero", "variance", "inverse", "included" (the
-        value counts noise already), or None where noise has no price.
+        value counts noise already), or None where it has no rule for noise.
     citation, caution : str
         Where it comes from; when not to trust it.
     """
