@@ -98,7 +98,7 @@ def test_names_that_read_alike_are_refused(kind):
 
 
 def test_no_partition_at_all_is_refused():
-    with pytest.raises(ValueError, match="at least one partition"):
+    with pytest.raises(ValueError, match="at least one clustering"):
         Partitions.from_labels({})
 
 

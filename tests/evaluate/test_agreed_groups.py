@@ -261,7 +261,7 @@ def test_where_the_index_decides_alone_no_group_is_agreed():
     judgement = contested_judgement()
     answers = {**judgement.answers, "index": judgement.answers["consensus"]}
     alone = replace(judgement, judge="index", answers=answers)
-    assert alone.agreed.why.endswith("since the index decides alone.")
+    assert alone.agreed.why.endswith("because the index decides alone.")
     assert not alone.questions and not alone.agreed.is_agreed.any()
 
 

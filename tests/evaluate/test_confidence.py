@@ -292,7 +292,7 @@ def test_drawing_runs_changes_neither_order_nor_scores():
     assert drawn.ranking.score.tolist() == without.ranking.score.tolist()
     assert drawn.ranking.order.tolist() == without.ranking.order.tolist()
     assert drawn.confidence.runs_per_draw == 6
-    assert "let 6 different clusterings choose the spaces" in drawn.explain()
+    assert "let 6 different clusterings choose the embeddings" in drawn.explain()
 
 
 def test_the_same_runs_are_drawn_whatever_their_order_names_and_copies():

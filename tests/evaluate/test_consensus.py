@@ -276,8 +276,12 @@ def test_labels_alone_suffice_in_every_shape():
     ("labels", "error", "message"),
     [
         ({"a": [0, 1]}, NothingToRank, r"at least 2 clusterings to compare, got 1 \('a'\)"),
-        ({f"{i}": [i, 9, 9] for i in range(7)}, NothingToRank, "all 7 runs are the same partition"),
-        ({"a": [0, 0], "b": [-1, -1]}, NothingToRank, "all 2 runs are the same partition"),
+        (
+            {f"{i}": [i, 9, 9] for i in range(7)},
+            NothingToRank,
+            "all 7 runs are the same clustering",
+        ),
+        ({"a": [0, 0], "b": [-1, -1]}, NothingToRank, "all 2 runs are the same clustering"),
         ({"a": [0, 1, 1], "b": [0, 1]}, ValueError, "'b' must have the 3 objects that 'a' has"),
         (np.zeros((2000, 5), int), ValueError, "got 2,000 rows of 5 objects; transpose the array"),
     ],
@@ -313,8 +317,8 @@ def test_a_run_of_noise_alone_comes_last_and_is_named():
         ({"agreement": "rand"}, "agreement must be one of"),
         ({"noise": "exclude"}, "noise must be one of"),
         ({"noise": "singletons", "agreement": "nmi"}, "NMI rewards many small clusters"),
-        ({"index": [1, 2]}, r"one score per partition \(4\), got shape \(2,\)"),
-        ({"index": {"a": 1}}, "a score for every partition, got none for 'b'"),
+        ({"index": [1, 2]}, r"one score per clustering \(4\), got shape \(2,\)"),
+        ({"index": {"a": 1}}, "a score for every clustering, got none for 'b'"),
         ({"index": [1, 2, np.nan, 1]}, "finite scores, got none for 'c'"),
     ],
 )

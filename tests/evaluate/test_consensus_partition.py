@@ -233,7 +233,7 @@ def test_the_memory_budget_decides_when_a_sample_is_drawn():
 def test_one_run_equal_runs_and_noise_alone_are_refused_in_a_sentence():
     with pytest.raises(NothingToRank, match=r"at least 2 clusterings to compare, got 1 \('a'\)"):
         ws.consensus_partition({"a": [0, 0, 1]})
-    with pytest.raises(NothingToRank, match="all 2 runs are the same partition"):
+    with pytest.raises(NothingToRank, match="all 2 runs are the same clustering"):
         ws.consensus_partition({"a": [0, 0, 1], "b": [1, 1, 0]})
     noise = {"a": [-1, -1, -1, -1], "b": [-1, -1, 0, 0], "c": [0, 0, -1, -1], "d": [-1] * 4}
     with pytest.raises(NothingToRank, match=r"Most votes call every object noise \(-1\)"):

@@ -65,7 +65,7 @@ def test_a_copy_of_a_partition_changes_no_other_score(which, copies, plain):
     chance = found.confidence.first_in
     assert len(set(chance[[found.ranking.names.index(which), -1]])) == 1
     np.testing.assert_allclose(chance[:6], plain.confidence.first_in)
-    assert f"{6 + copies} partitions (6 different ones" in found.explain()
+    assert f"{6 + copies} clusterings (6 different ones" in found.explain()
 
 
 @pytest.mark.parametrize("copies", [1, 10])
@@ -163,7 +163,7 @@ def test_runs_that_are_all_the_same_partition_are_not_ranked_by_a_vote():
     runs = list(made_runs())[:4]
     labels = np.arange(N) % 3
     same = [Run(f"same {i}", labels=(labels + i) % 3) for i in range(7)]
-    with pytest.raises(NothingToRank, match="all 7 runs are the same partition"):
+    with pytest.raises(NothingToRank, match="all 7 runs are the same clustering"):
         ws.consensus(Runs([*runs, *same]))
     scores = ws.score_runs(Runs([*runs, *same]))
     with pytest.raises(NothingToRank, match="identical"):
@@ -175,7 +175,7 @@ def test_the_page_says_the_best_partition_once():
     copy = Run("run 00", labels=runs[4].labels + 1, space="space 0")
     judgement = ws.judge(Runs([*runs, copy]), n_draws=4, judge="ace")
     assert judgement.ranking.winners == ("run 0", "run 00")
-    assert "Best: 'run 0' and 'run 00', the same partition" in judgement.explain()
+    assert "Best: 'run 0' and 'run 00', the same clustering" in judgement.explain()
     from wellsep.report.pages.ranking import _lead
 
     lead = "".join(text for _, text in _lead(judgement))

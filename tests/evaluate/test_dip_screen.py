@@ -113,7 +113,7 @@ def test_if_no_space_can_be_tested_all_stay():
     judgement = ws.judge(runs_of(spaces), judge="ace", n_draws=10)
     assert len(judgement.answer.screen.retained) == 3
     assert not judgement.answer.screen.none_passed
-    assert "The dip test is undefined in every space" in judgement.explain()
+    assert "The dip test is undefined in every embedding" in judgement.explain()
 
 
 def test_a_collapsed_space_is_still_left_out():

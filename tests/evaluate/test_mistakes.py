@@ -29,7 +29,7 @@ X = RNG.normal(size=(60, 4)) + 8 * np.eye(4)[Y]
         (lambda: ws.KMeans(300).fit(X), r"must not exceed the number of objects \(60\), got 300"),
         (lambda: ws.ari_score(Y, Y[:10]), r"one entry per object \(60\), got 10"),
         (lambda: ws.silhouette_score(X, Y, metric="euclid"), "metric must be one of 'euclidean'"),
-        (lambda: ws.silhouette_score(X, Y[:, None]), "each row must be a partition: transpose it"),
+        (lambda: ws.silhouette_score(X, Y[:, None]), "each row must be a clustering: transpose it"),
         (lambda: ws.silhouette_score(X, np.where(Y == 0, None, Y)), "label such objects -1"),
         (lambda: ws.silhouette_score(X, Y + 2.0**60), "such floats are rounded"),
         (lambda: ws.silhouette_score(np.where(X[3, 1] == X, np.nan, X), Y), r"column 1 \(row 3\)"),

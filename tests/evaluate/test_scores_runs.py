@@ -210,9 +210,9 @@ def test_nan_in_an_embedding_names_the_run():
 
 
 def test_runs_without_spaces_or_partitions_leave_nothing_to_rank():
-    with pytest.raises(NothingToRank, match="at least one space"):
+    with pytest.raises(NothingToRank, match="at least one embedding"):
         score_runs(Runs([Run("a", labels=[0, 1, 1])]))
-    with pytest.raises(NothingToRank, match="at least one partition"):
+    with pytest.raises(NothingToRank, match="at least one clustering"):
         score_runs(Runs([Run("a", embedding=[[0.0], [1.0]])]))
 
 

@@ -67,7 +67,7 @@ class Problem:
                 f"runs must be Runs, got {type(runs).__name__}; load a folder with load_runs."
             )
         if not runs.partitions or not (runs.spaces or isinstance(options, Options)):
-            missing = "space (embedding)" if not runs.spaces else "clustering (labels)"
+            missing = "embedding" if not runs.spaces else "clustering (labels)"
             raise NothingToRank(f"There must be at least one {missing} among the runs, got none.")
         if isinstance(options, Options) and options.judge == "ace" and not runs.spaces:
             raise ValueError(
@@ -117,7 +117,7 @@ def _with_drawn_spaces(runs: Runs, options: ScoreOptions) -> tuple[Runs, tuple[s
     rng = check_generator(options.random_state)
     drawn = sorted(rng.choice(len(spaces), options.max_spaces, replace=False).tolist())
     note = (
-        f"The partitions were scored in {len(drawn):,} of {len(spaces):,} spaces, drawn at "
+        f"The clusterings were scored in {len(drawn):,} of {len(spaces):,} embeddings, drawn at "
         "random (max_spaces)."
     )
     return runs.subset(spaces=[spaces[i] for i in drawn]), (*runs.notes, note)
