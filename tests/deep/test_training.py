@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,12 +31,15 @@ from wellsep.runs import load_runs
 
 X, _ = make_blobs(120, 8, centers=3, random_state=0)
 CPU = torch.device("cpu")
+SILENT = SimpleNamespace(stage=lambda *stage: None, epoch=lambda: False, end=lambda: None)
 
 
 def trainer_for(folder=None, *, batch_size=32, **options):
     data = Data(X, Scaling.fitted(X, signed=False), CPU)
     checkpoint = Checkpoint(folder, {"method": "test"})
-    return Trainer(data, batch_size=batch_size, seed=0, checkpoint=checkpoint, **options)
+    return Trainer(
+        data, batch_size=batch_size, seed=0, checkpoint=checkpoint, progress=SILENT, **options
+    )
 
 
 def linear_stage(trainer, loss=None, **options):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -63,21 +62,7 @@ class _Patience:
     state: dict[str, Tensor] = field(default_factory=dict)
 
 
-class Progress:
-    """Where the loop reports; this one is silent."""
-
-    def stage(self, name: str, epochs: int) -> None:
-        """A stage begins."""
-
-    def epoch(self) -> bool:
-        """An epoch has ended; True asks the stage to stop."""
-        return False
-
-    def end(self) -> None:
-        """The stage has ended."""
-
-
-class Reported(Progress):
+class Reported:
     """Stages and epochs as tasks of scikit-learn's callbacks."""
 
     def __init__(self, estimator: Any, context: Any) -> None:
@@ -115,7 +100,7 @@ class Trainer:
         batch_size: int,
         seed: int,
         checkpoint: Checkpoint,
-        progress: Progress | None = None,
+        progress: Reported,
         save_every: int | None = None,
         save_outcome: Callable[[str, int, Outcome], None] | None = None,
     ) -> None:
@@ -129,7 +114,7 @@ class Trainer:
         self.history: list[dict[str, Any]] = list(record.get("history", []))
         self.finished: list[str] = list(record.get("finished", []))
         self.n_steps = int(record.get("n_steps", 0))
-        self.progress = progress or Progress()
+        self.progress = progress
         self.save_every = save_every
         self.save_outcome = save_outcome
         self.modules: dict[str, nn.Module] = {}
@@ -172,17 +157,11 @@ class Trainer:
 
     def map(self, function: Callable[[Tensor], Tensor], rows: Tensor | None = None) -> Tensor:
         """`function` of every object's input (or of some rows') in evaluation mode."""
-        with self.evaluating():
-            return self.data.map(function, rows)
-
-    @contextmanager
-    def evaluating(self) -> Iterator[None]:
-        """Modules in evaluation mode inside the block."""
-        modes = [(m, m.training) for m in self.modules.values()]
+        modes = [(module, module.training) for module in self.modules.values()]
         for module, _ in modes:
             module.eval()
         try:
-            yield
+            return self.data.map(function, rows)
         finally:
             for module, mode in modes:
                 module.train(mode)
