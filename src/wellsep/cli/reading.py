@@ -47,8 +47,8 @@ class TableReader:
         self.partition_names = partitions
         paths = [path for path in files if path is not None]
         header = False if no_header else None
-        named = () if ids in (None, NO_IDS) else (ids,)
-        has_ids = _shared_out("ids", named, [*paths, *labels], header)
+        id_column = () if ids in (None, NO_IDS) else (ids,)
+        has_ids = _shared_out("ids", id_column, [*paths, *labels], header)
         chosen: list[tuple[str, ...] | None] = []
         for names, group in ((columns, paths), (partitions, labels)):
             words = () if names is None else tuple(map(str.strip, names.split(",")))
@@ -57,7 +57,7 @@ class TableReader:
             TableChoice(ids if own or ids == NO_IDS else None, header, names)
             for own, names in zip(has_ids, chosen, strict=True)
         ]
-        self.choices = dict(zip(paths, made, strict=False))
+        self.choices = dict(zip(paths, made[: len(paths)], strict=True))
         self.label_choices = dict(zip(labels, made[len(paths) :], strict=True))
 
     def data(self, path: Path, space: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
