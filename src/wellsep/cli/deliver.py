@@ -105,17 +105,17 @@ def check_target(
         raise ValueError(
             f"{option} must lie in a folder that exists, got {target}; make the folder first."
         )
-    if endings is not None and target.suffix not in endings:
-        raise ValueError(f"{option} must end in {' or '.join(endings)}, got {target.name!r}.")
-    if target.exists() and target.is_dir() != (kind == "folder"):
-        other = "folder" if target.is_dir() else "file"
-        raise ValueError(f"{option} must be a {kind}, got the {other} {target}.")
-    for path in inputs:
+    for path in inputs if endings is not None or target.is_dir() else ():
         if path is not None and target.exists() and Path(path).exists() and target.samefile(path):
             raise ValueError(
                 f"{option} must be another file than the input, got {target}, which would be lost; "
                 "choose another name."
             )
+    if endings is not None and target.suffix not in endings:
+        raise ValueError(f"{option} must end in {' or '.join(endings)}, got {target.name!r}.")
+    if target.exists() and target.is_dir() != (kind == "folder"):
+        other = "folder" if target.is_dir() else "file"
+        raise ValueError(f"{option} must be a {kind}, got the {other} {target}.")
     if not target.exists() and not os.access(parent, os.W_OK):
         raise ValueError(f"{option} must lie in a folder that can be written, got {target}.")
     if target.exists() and not os.access(target, os.W_OK):
