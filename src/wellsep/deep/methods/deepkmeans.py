@@ -31,14 +31,24 @@ class DeepKMeans(FromAutoencoder, LatentClusterer):
 
     Parameters
     ----------
-    n_clusters, network, batch_size, n_latent, hidden, pretrain_epochs
-        See `DEC`.
+    n_clusters : int
+        Number of clusters.
+    network : {"auto", "dense", "conv"}
+        Autoencoder; "auto" is dense, d-500-500-2000-10 in the paper's preset.
     epochs : int, optional
         Epochs of the second stage.
     learning_rate : float, optional
         AdamW's rate in the second stage; centres move at 0.3 of it.
+    batch_size : int, optional
+        Objects per step.
     preset, device, random_state, checkpoint_dir, checkpoint_every, resume, deterministic
         See `DeepClusterer`.
+    n_latent : int, optional
+        Latent dimensions.
+    hidden : tuple of int, optional
+        Widths of the dense network's hidden layers.
+    pretrain_epochs : int, optional
+        Epochs of the first stage, which trains the autoencoder on reconstruction alone.
     autoencoder : fitted estimator, or path, optional
         A fitted DeepKMeans or DeepCFMeans, or the folder of a saved one, whose network and scaling
         of X to start from in place of pretraining. It is left as it is. One that was fitted with
@@ -54,8 +64,12 @@ class DeepKMeans(FromAutoencoder, LatentClusterer):
 
     Attributes
     ----------
-    labels_, history_, n_iter_, embedding_, cluster_centers_
-        See `DEC`.
+    labels_, history_, n_iter_
+        See `DeepClusterer`.
+    embedding_ : array of shape (n, n_latent)
+        Latent points of the training data.
+    cluster_centers_ : array of shape (n_clusters, n_latent)
+        Centres in the latent space.
 
     References
     ----------
