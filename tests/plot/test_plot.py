@@ -273,7 +273,8 @@ def test_ranks_are_drawn_for_each_distinct_run_with_its_interval():
     judgement = small_judgement()
     display = plot.RankingDisplay.from_result(judgement, n_runs=3)
     best = judgement.ranking.first_of_each[:3]
-    assert display.figure.names == tuple(judgement.ranking.names[at] for at in best)
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert names == [judgement.ranking.names[at] for at in best]
     drawn = display.ax_.collections[0].get_segments()
     ends = [segment[:, 0].tolist() for segment in drawn]
     assert ends == judgement.confidence.interval[best].tolist()

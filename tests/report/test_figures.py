@@ -14,14 +14,13 @@ from wellsep.evaluate import rank
 from wellsep.plot.objects import lcd_figure_of, margin_figure_of, width_figure_of
 from wellsep.report.figures import records as figures
 from wellsep.report.figures.ace import (
-    agreement_graph,
     dip_figure,
-    heat_map,
     place_nodes,
+    space_agreement,
     space_order,
     steps_figure,
 )
-from wellsep.report.pages.choose_k import curves_figure, k_table
+from wellsep.report.pages.choose_k import build_k_page, k_table
 from wellsep.report.sections.scatter import matched
 from wellsep.report.sections.tables import ranking_table, winning_means
 from wellsep.spaces.drawing_planes import plane
@@ -76,7 +75,7 @@ def test_where_no_space_passes_the_step_counts_none_and_all_stay():
 
 
 def test_the_heat_map_is_the_agreement_in_the_order_of_the_groups(result):
-    heat = heat_map(result)
+    heat = space_agreement(result)
     place = {space: i for i, space in enumerate(result.screen.retained)}
     for i, a in enumerate(heat.places):
         for j, b in enumerate(heat.places):
@@ -87,7 +86,7 @@ def test_the_heat_map_is_the_agreement_in_the_order_of_the_groups(result):
 
 
 def test_the_graph_links_what_agrees_and_puts_it_near(result):
-    graph = agreement_graph(result)
+    graph = space_agreement(result)
     near = np.linalg.norm(graph.xy[:, None] - graph.xy[None], axis=2)
     inside = near[:3, :3][np.triu_indices(3, 1)].max()
     between = near[:3, 3:].min()
@@ -108,8 +107,7 @@ def test_the_layout_of_a_graph_is_the_same_every_time_and_parts_equal_nodes():
 def test_one_space_alone_has_no_heat_map_and_no_graph():
     scores = ws.Scores.from_matrix([[0.1, 0.3, 0.2]], paired=False)
     result = ws.ace(scores, dip=False)
-    assert heat_map(result) is None
-    assert agreement_graph(result) is None
+    assert space_agreement(result) is None
     assert dip_figure(result) is None
 
 
@@ -207,12 +205,28 @@ def test_a_layout_that_is_not_known_is_refused():
 
 def test_curves_are_means_with_their_spread():
     chosen, _, _ = small_choice()
-    figure = curves_figure(chosen)
-    np.testing.assert_allclose(figure.curves[0].mean, chosen.mean[:, 0])
+    figure = build_k_page(chosen, runs=None, truth=None, title=None, layout="pca").data["curves"]
+    curve = {name: np.asarray(figure["curves"][0][name]) for name in ("mean", "high")}
+    np.testing.assert_allclose(curve["mean"], chosen.mean[:, 0])
     spread = np.nan_to_num(chosen.spread[:, 0])
-    np.testing.assert_allclose(figure.curves[0].high - figure.curves[0].mean, spread)
-    assert figure.best == chosen.best == 3
-    assert figure.votes.sum() == pytest.approx(2)
+    np.testing.assert_allclose(curve["high"] - curve["mean"], spread)
+    assert figure["best"] == chosen.best == 3
+    assert sum(figure["votes"]) == pytest.approx(2)
+
+
+def test_one_cluster_that_gets_votes_has_a_row_and_a_place_among_the_votes():
+    X = np.random.default_rng(1).normal(size=(120, 4))
+    chosen = ws.choose_k(X, range(2, 6), random_state=0)
+    assert chosen.best == 1
+    table = k_table(chosen)
+    row = {column.key: column.values[0] for column in table.columns}
+    assert row["k"] == "K = 1"
+    assert row["votes"] == chosen.votes[1] > 0
+    assert row["silhouette"] is None
+    page = build_k_page(chosen, runs=X, truth=None, title=None, layout="pca")
+    assert page.data["partitions"] == ["K = 1", "K = 2", "K = 3", "K = 4", "K = 5"]
+    assert page.data["curves"]["votes"][0] == chosen.votes[1]
+    assert page.data["partitions"][page.data["best"]] == f"K = {chosen.best_above_one}"
 
 
 def test_the_table_over_k_starts_with_the_best():

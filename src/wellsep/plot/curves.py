@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from wellsep.plot.display import Display, accent, ink, tidy
-from wellsep.report.figures.records import Curves
-from wellsep.report.pages.choose_k import curves_figure
+from wellsep.report.pages.choose_k import shown_k
 
 
 class CurvesDisplay(Display):
@@ -23,26 +24,26 @@ class CurvesDisplay(Display):
     (3, 'number of clusters')
     """
 
-    figure: Curves
+    figure: Any  # a ChosenK
 
     @classmethod
     def from_result(cls, result: Any, *, ax: Any = None) -> CurvesDisplay:
         """Draw a ``ChosenK``; `ax` holds one axes per index."""
-        return cls(curves_figure(result)).plot(ax=ax)
+        return cls(result).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> CurvesDisplay:
         """Draw on the given axes, one per index, or on new ones."""
-        curves = self.figure.curves
+        curves = self.figure.curves()
         axes = self._axes(ax, len(curves), figsize=(3.2 * len(curves), 2.8))
-        for curve, one in zip(curves, axes, strict=False):
-            one.fill_between(curve.k, curve.low, curve.high, color=accent(), alpha=0.16, lw=0)
-            one.plot(curve.k, curve.mean, color=accent(), marker="o", ms=3)
-            if curve.pick is not None:
-                at = curve.k == curve.pick  # nowhere if the pick is one cluster, which has no score
-                one.plot(curve.k[at], curve.mean[at], "o", color=accent(), ms=9)
-            one.axvline(self.figure.best, color=ink(), lw=1, ls="--")
-            better = "larger" if curve.direction > 0 else "smaller"
-            one.set_title(f"{curve.name} ({better} is better)", loc="left", fontsize="medium")
+        for (name, curve), one in zip(curves.items(), axes, strict=False):
+            k, mean = np.asarray(curve["k"]), np.asarray(curve["mean"], dtype=float)
+            one.fill_between(k, curve["low"], curve["high"], color=accent(), alpha=0.16, lw=0)
+            one.plot(k, mean, color=accent(), marker="o", ms=3)
+            at = k == curve["pick"]  # nowhere if the pick is one cluster, which has no score
+            one.plot(k[at], mean[at], "o", color=accent(), ms=9)
+            one.axvline(shown_k(self.figure), color=ink(), lw=1, ls="--")
+            better = "larger" if curve["direction"] > 0 else "smaller"
+            one.set_title(f"{name} ({better} is better)", loc="left", fontsize="medium")
             one.set_xlabel("number of clusters")
             one.xaxis.get_major_locator().set_params(integer=True)
             tidy(one)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._checks.arrays import check_count
 from wellsep.evaluate import Judgement, Ranking
 from wellsep.plot.display import Display, accent, answer_of, as_written, ink, quiet, tidy
 from wellsep.report.figures.ace import dip_figure
-from wellsep.report.figures.records import Dips, RankIntervals
-from wellsep.report.figures.runs import rank_intervals
+from wellsep.report.figures.records import Dips
 
 LONGEST = 40  # letters of a name at an axis
 MOST_SPACES = 40  # that get a row each; more are counted in bars
@@ -29,11 +29,12 @@ class RankingDisplay(Display):
     >>> X = np.random.default_rng(0).normal(size=(60, 3)) + 9 * side[:, None]
     >>> runs = ws.Runs.from_parts({"X": X}, {"sides": side, "thirds": np.arange(60) % 3})
     >>> display = RankingDisplay.from_result(ws.judge(runs, n_draws=6, dip=False))
-    >>> display.figure.names, display.ax_.get_xlabel()
-    (('sides', 'thirds'), 'rank')
+    >>> display.ax_.get_xlabel(), [text.get_text() for text in display.ax_.get_yticklabels()]
+    ('rank', ['sides', 'thirds'])
     """
 
-    figure: RankIntervals
+    figure: Ranking
+    n_runs = 30
 
     @classmethod
     def from_result(cls, result: Any, *, n_runs: int = 30, ax: Any = None) -> RankingDisplay:
@@ -43,40 +44,48 @@ class RankingDisplay(Display):
             raise TypeError(
                 f"result must be a Judgement or a Ranking, got {type(result).__name__}."
             )
-        return cls(rank_intervals(found, n_runs)).plot(ax=ax)
+        display = cls(found)
+        display.n_runs = check_count("n_runs", n_runs)
+        return display.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> RankingDisplay:
         """Draw on the given axes, or on new ones."""
-        figure, n = self.figure, len(self.figure.names)
-        (ax,) = self._axes(ax, figsize=(6, 1.2 + 0.26 * n))
-        rows = np.arange(n)
-        low, high = figure.interval.T
-        share = f"in {figure.level:.0%} of {figure.n_draws} half-samples"
+        ranking, sure = self.figure, self.figure.confidence
+        if sure is None:
+            raise ValueError(
+                "result must hold rank intervals, got none; judge the runs with n_draws=100."
+            )
+        runs, n_distinct = ranking.first_of_each[: self.n_runs], len(ranking.classes)
+        rows, rank = np.arange(len(runs)), ranking.rank[runs]
+        low, high = np.asarray(sure.interval)[runs].T
+        (ax,) = self._axes(ax, figsize=(6, 1.2 + 0.26 * len(runs)))
+        share = f"in {sure.level:.0%} of {sure.n_draws} half-samples"
         ax.hlines(rows, low, high, color=accent(), lw=4, alpha=0.55, label=share)
-        ax.plot(figure.rank, rows, "o", color=ink(), ms=5, label="in the full sample")
-        for row, p in enumerate(figure.probability):
+        ax.plot(rank, rows, "o", color=ink(), ms=5, label="in the full sample")
+        for row, p in enumerate(np.asarray(sure.first_in)[runs]):
             if p >= 0.005:
                 ax.annotate(
                     f"first in {p:.0%}",
-                    (max(high[row], figure.rank[row]), row),
+                    (max(high[row], rank[row]), row),
                     (8, 0),
                     textcoords="offset points",
                     va="center",
                     fontsize="x-small",
                     color=quiet(),
                 )
+        counts = ranking.classes.sizes[ranking.classes.of[runs]]
         names = [
-            _short(name) if runs == 1 else f"{_short(name)} (×{runs})"
-            for name, runs in zip(figure.names, figure.counts, strict=True)
+            _short(ranking.names[i]) + (f" (×{count})" if count > 1 else "")
+            for i, count in zip(runs, counts, strict=True)
         ]
         ax.set_yticks(rows, names, fontsize="small")
         ax.tick_params(axis="y", length=0)
-        ax.set(ylim=(n - 0.4, -0.6), xlabel="rank")
+        ax.set(ylim=(len(runs) - 0.4, -0.6), xlabel="rank")
         ax.set_xlim(left=0.5)
         ax.xaxis.get_major_locator().set_params(integer=True)
         title = "Ranks of the runs"
-        if n < figure.n_partitions:
-            title += f", the best {n} of {figure.n_partitions}"
+        if len(runs) < n_distinct:
+            title += f", the best {len(runs)} of {n_distinct}"
         ax.set_title(title, loc="left", fontsize="medium")
         ax.legend(fontsize="x-small", loc="lower left")
         tidy(ax)

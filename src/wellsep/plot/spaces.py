@@ -22,8 +22,8 @@ from wellsep.plot.display import (
     quiet,
     tint,
 )
-from wellsep.report.figures.ace import agreement_graph, fates, heat_map, space_order
-from wellsep.report.figures.records import Graph, HeatMap, Scatter
+from wellsep.report.figures.ace import fates, space_agreement, space_order
+from wellsep.report.figures.records import Scatter, SpaceAgreement
 from wellsep.report.sections.scatter import encoded
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 
@@ -40,12 +40,12 @@ class AgreementDisplay(Display):
     [[1.0, 1.0], [1.0, 1.0]]
     """
 
-    figure: HeatMap
+    figure: SpaceAgreement
 
     @classmethod
     def from_result(cls, result: Any, *, ax: Any = None) -> AgreementDisplay:
         """Draw ACE's answer."""
-        return cls(_known(heat_map(answer_of(result)))).plot(ax=ax)
+        return cls(_agreement(result)).plot(ax=ax)
 
     def plot(self, ax: Any = None, *, colorbar: bool = True) -> AgreementDisplay:
         """Draw on the given axes, or on new ones."""
@@ -83,24 +83,24 @@ class GraphDisplay(Display):
     [[0, 1]]
     """
 
-    figure: Graph
+    figure: SpaceAgreement
 
     @classmethod
     def from_result(cls, result: Any, *, ax: Any = None) -> GraphDisplay:
         """Draw ACE's answer."""
-        return cls(_known(agreement_graph(answer_of(result)))).plot(ax=ax)
+        return cls(_agreement(result)).plot(ax=ax)
 
     def plot(self, ax: Any = None, *, names: bool | None = None) -> GraphDisplay:
         """Draw on the given axes, or on new ones; names are written if there are few."""
         from matplotlib.collections import LineCollection
 
-        graph = self.figure
+        graph, edges = self.figure, self.figure.edges
         (ax,) = self._axes(ax, figsize=(5, 4.6))
-        thin = min(1.0, np.sqrt(250 / max(len(graph.edges), 1)))
+        thin = min(1.0, np.sqrt(250 / max(len(edges), 1)))
         lines = LineCollection(
-            list(graph.xy[graph.edges]),
+            list(graph.xy[edges]),
             colors=quiet(),
-            linewidths=0.5 + graph.strength,
+            linewidths=0.5 + graph.values[tuple(edges.T)],
             alpha=0.35 * thin,
             zorder=1,
         )
@@ -203,7 +203,8 @@ class SpacesDisplay(Display):
         return self
 
 
-def _known(figure: Any) -> Any:
-    if figure is None:
+def _agreement(result: Any) -> SpaceAgreement:
+    found = space_agreement(answer_of(result))
+    if found is None:
         raise ValueError("result must compare at least 2 embeddings, got one that is left alone.")
-    return figure
+    return found

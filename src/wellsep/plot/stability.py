@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep.plot.display import Display, as_written, ink, quiet, tidy, tint
-from wellsep.report.figures.records import StabilityFigure
 from wellsep.report.page import is_stability
-from wellsep.report.pages.stability import stability_figure
 
 DISSOLVED, RECOVERED = 0.5, 0.75
 
@@ -24,11 +22,11 @@ class StabilityDisplay(Display):
     >>> X = [[0.0], [1], [2], [10], [11], [12]]
     >>> found = ws.stability(ws.KMeans(2, random_state=0), X, n_draws=5, n_splits=0, random_state=0)
     >>> display = StabilityDisplay.from_result(found)
-    >>> display.figure.clusters, display.ax_.get_xlabel()
-    (('0', '1'), 'Jaccard similarity')
+    >>> display.ax_.get_xlabel(), [text.get_text() for text in display.ax_.get_yticklabels()]
+    ('Jaccard similarity', ['0 (3)', '1 (3)'])
     """
 
-    figure: StabilityFigure
+    figure: Any  # a Stability
 
     @classmethod
     def from_result(cls, result: Any, *, ax: Any = None) -> StabilityDisplay:
@@ -37,13 +35,13 @@ class StabilityDisplay(Display):
             raise TypeError(
                 f"result must be a Stability, got {type(result).__name__}; make one with stability."
             )
-        return cls(stability_figure(result)).plot(ax=ax)
+        return cls(result).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> StabilityDisplay:
         """Draw on the given axes, or on new ones; the least stable cluster comes first."""
         figure, k = self.figure, len(self.figure.clusters)
         (ax,) = self._axes(ax, figsize=(6, 1.4 + 0.34 * k))
-        order = np.argsort(np.nan_to_num(figure.mean, nan=-1.0), kind="stable")
+        order = np.argsort(np.nan_to_num(figure.jaccard, nan=-1.0), kind="stable")
         for row, cluster in enumerate(order):
             values = figure.values[cluster]
             # The same draw always gets the same place: the picture is not random.
@@ -52,8 +50,10 @@ class StabilityDisplay(Display):
             ax.scatter(values, row + jitter, s=7, color=colour, alpha=0.6, lw=0)
         middle = np.arange(k)
         label = f"mean, 95 % interval ({figure.scheme}s)"
-        ax.hlines(middle, figure.low[order], figure.high[order], color=ink(), lw=2)
-        ax.plot(figure.mean[order], middle, "o", color=ink(), ms=5, label=label)
+        mean, half = figure.jaccard[order], np.nan_to_num(figure.half_width[order])
+        low, high = np.maximum(mean - half, 0), np.minimum(mean + half, 1)
+        ax.hlines(middle, low, high, color=ink(), lw=2)
+        ax.plot(mean, middle, "o", color=ink(), ms=5, label=label)
         for at, word, side in ((DISSOLVED, "dissolved", "right"), (RECOVERED, "recovered", "left")):
             ax.axvline(at, color=quiet(), lw=1, ls="--")
             ax.annotate(
@@ -65,7 +65,7 @@ class StabilityDisplay(Display):
                 fontsize="x-small",
                 color=quiet(),
             )
-        names = [f"{as_written(figure.clusters[c])} ({figure.sizes[c]})" for c in order]
+        names = [f"{as_written(str(figure.clusters[c]))} ({figure.sizes[c]})" for c in order]
         ax.set_yticks(middle, names, fontsize="small")
         ax.tick_params(axis="y", length=0)
         ax.set(ylim=(k - 0.4, -0.6), xlim=(-0.02, 1.02), xlabel="Jaccard similarity")

@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep._text.sentences import count
 from wellsep.evaluate import AceResult, Scores
-from wellsep.report.figures.records import Dips, Graph, HeatMap, Step, Steps
+from wellsep.report.figures.records import Dips, SpaceAgreement, Step, Steps
 from wellsep.report.pack import pack, pack_bits, to_payload, upper
 from wellsep.runs.folder_names import best_first
 from wellsep.spaces.projections import scaled_components
@@ -73,47 +73,29 @@ def steps_figure(result: AceResult) -> Steps:
     )
 
 
-def heat_map(result: AceResult) -> HeatMap | None:
+def space_agreement(result: AceResult) -> SpaceAgreement | None:
     """Rank agreement of the retained spaces, ordered by group; None with fewer than two."""
     if result.groups.agreement is None or result.groups.edges is None:
         return None
     local = {space: i for i, space in enumerate(result.screen.retained)}
     places = np.array([space for space in space_order(result) if space in local])
     rows = np.array([local[space] for space in places])
-    fate = fates(result)
-    return HeatMap(
-        names=tuple(result.spaces[i] for i in places),
-        places=places,
-        values=result.groups.agreement[np.ix_(rows, rows)],
-        adjusted=None
-        if result.groups.adjusted is None
-        else result.groups.adjusted[np.ix_(rows, rows)],
-        linked=result.groups.edges[np.ix_(rows, rows)] > 0,
-        group=result.group_of[places] - 1,
-        wins=np.array([fate[i] == "wins" for i in places]),
-        correlation=result.options.correlation,
-    )
-
-
-def agreement_graph(result: AceResult) -> Graph | None:
-    """The graph of significant agreements; None with fewer than two spaces."""
-    heat = heat_map(result)
-    if heat is None:
-        return None
-    weight = np.zeros(len(result.spaces))
+    ours = np.ix_(rows, rows)
+    values, linked = result.groups.agreement[ours], result.groups.edges[ours] > 0
+    fate, weight = fates(result), np.zeros(len(result.spaces))
     for subgroup in result.groups.subgroups:
         weight[list(subgroup.members)] = subgroup.weights
-    strength = np.where(heat.linked, heat.values, 0.0)
-    edges = np.argwhere(np.triu(heat.linked, 1))
-    return Graph(
-        names=heat.names,
-        places=heat.places,
-        xy=place_nodes(heat.values, strength),
-        group=heat.group,
-        weight=weight[heat.places],
-        wins=heat.wins,
-        edges=edges,
-        strength=strength[edges[:, 0], edges[:, 1]],
+    return SpaceAgreement(
+        names=tuple(result.spaces[i] for i in places),
+        places=places,
+        values=values,
+        adjusted=None if result.groups.adjusted is None else result.groups.adjusted[ours],
+        linked=linked,
+        group=result.group_of[places] - 1,
+        weight=weight[places],
+        wins=np.array([fate[i] == "wins" for i in places]),
+        correlation=result.options.correlation,
+        xy=place_nodes(values, np.where(linked, values, 0.0)),
     )
 
 
@@ -178,8 +160,8 @@ def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
 def ace_payload(result: AceResult, scores: Scores, steps: Steps) -> dict[str, Any]:
     """Steps, heat map, graph and dip tests as the page's script reads them."""
     found: dict[str, Any] = {"steps": to_payload(steps)}
-    heat, graph = heat_map(result), agreement_graph(result)
-    if heat is not None and graph is not None:
+    heat = space_agreement(result)
+    if heat is not None:
         many = len(heat.names) > MANY_SPACES
         most = slice(MOST_SPACES)  # in the order of the figure: those that give the answer first
         values = upper(heat.values[most, most])
@@ -193,7 +175,7 @@ def ace_payload(result: AceResult, scores: Scores, steps: Steps) -> dict[str, An
             "floor": heat.floor,
             "of": len(heat.names),
         }
-        found["graph"] = {"xy": np.round(graph.xy[most], 4), "weight": graph.weight[most]}
+        found["graph"] = {"xy": np.round(heat.xy[most], 4), "weight": heat.weight[most]}
     dips = dip_figure(result, scores)
     if dips is not None:
         found["dips"] = to_payload(dips)

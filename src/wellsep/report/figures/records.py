@@ -52,20 +52,6 @@ class RankingTable:
     classes: np.ndarray | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class RankIntervals:
-    """Ranks of the best distinct partitions, and those of most half-samples."""
-
-    names: tuple[str, ...]  # of the first run of each
-    counts: np.ndarray  # (R,) runs that are each partition
-    rank: np.ndarray  # (R,)
-    interval: np.ndarray  # (R, 2)
-    probability: np.ndarray  # (R,) share of the half-samples in which it is best
-    level: float  # share of the half-samples that the intervals hold
-    n_draws: int
-    n_partitions: int  # distinct ones in all
-
-
 @dataclass(frozen=True)
 class Step:
     """One step of ACE: how many spaces are left, and what it did."""
@@ -101,8 +87,8 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class HeatMap:
-    """Rank agreement of the retained spaces, ordered by group."""
+class SpaceAgreement:
+    """Rank agreement of the retained spaces, ordered by group, and their graph."""
 
     names: tuple[str, ...]
     places: np.ndarray  # (R,) position of each among all spaces
@@ -110,13 +96,20 @@ class HeatMap:
     adjusted: np.ndarray | None  # (R, R) Holm-adjusted p
     linked: np.ndarray  # (R, R) bool, significant and positive
     group: np.ndarray  # (R,)
+    weight: np.ndarray  # (R,) PageRank (or HITS) within its subgroup
     wins: np.ndarray  # (R,) bool
-    correlation: str = "spearman"
+    correlation: str
+    xy: np.ndarray  # (R, 2) where the graph puts each, in the unit square
 
     @property
     def floor(self) -> float:
         """Where the colours start."""
         return colour_floor(self.values)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(E, 2) the links of the graph."""
+        return np.argwhere(np.triu(self.linked, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,20 +137,6 @@ def colour_floor(values: np.ndarray) -> float:
     """Where the colours of agreement start: -1, or a tenth under the least where all agree."""
     least = float(np.min(values, initial=1.0))
     return -1.0 if least < 0 else min(np.floor(least * 10) / 10, 0.9)
-
-
-@dataclass(frozen=True, eq=False)
-class Graph:
-    """The graph of significant agreements, laid out in the unit square."""
-
-    names: tuple[str, ...]
-    places: np.ndarray  # (R,) position of each among all spaces
-    xy: np.ndarray  # (R, 2)
-    group: np.ndarray  # (R,)
-    weight: np.ndarray  # (R,) PageRank (or HITS) within its subgroup
-    wins: np.ndarray  # (R,) bool
-    edges: np.ndarray  # (E, 2)
-    strength: np.ndarray  # (E,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,66 +189,6 @@ class Strips:
     objects: tuple[np.ndarray, ...]
     worst: np.ndarray  # positions of objects, the worst first
     worse: int  # 1: large values are bad, -1: small ones
-
-
-@dataclass(frozen=True, eq=False)
-class ObjectFigures:
-    """One partition seen from one space, object by object."""
-
-    partition: str
-    space: str
-    codes: np.ndarray  # (n,)
-    clusters: tuple[str, ...]
-    rivals: np.ndarray | None  # (n,) the nearest other cluster, by the means
-    silhouettes: Silhouettes | None
-    margins: Strips | None
-    lcd: Strips | None
-    values: dict[str, np.ndarray]  # (n,) each
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """An index over the numbers of clusters."""
-
-    name: str
-    k: np.ndarray = field(metadata=_NOT_SENT)
-    mean: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    pick: int | None
-    direction: int
-
-
-@dataclass(frozen=True, eq=False)
-class Curves:
-    """All indices over K, with votes and stability."""
-
-    curves: tuple[Curve, ...]
-    k: np.ndarray
-    votes: np.ndarray
-    stability: np.ndarray
-    best: int
-    n_repeats: int
-
-
-@dataclass(frozen=True, eq=False)
-class StabilityFigure:
-    """Each cluster in every sample of the objects; K clusters, B samples."""
-
-    clusters: tuple[str, ...]
-    sizes: np.ndarray  # (K,)
-    values: np.ndarray  # (K, B) Jaccard similarities, NaN where a draw could not be judged
-    mean: np.ndarray  # (K,)
-    low: np.ndarray  # (K,) ends of the 95 % interval of the mean
-    high: np.ndarray
-    dissolved: np.ndarray  # (K,) draws
-    recovered: np.ndarray
-    draws: np.ndarray  # (K,) in which each cluster was judged
-    words: tuple[str, ...]
-    n_found: np.ndarray  # clusters of each draw; empty where a stand-in judged
-    strengths: np.ndarray  # prediction strength of each split; empty where there is none
-    scheme: str  # "bootstrap" or "subsample"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,12 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from wellsep._checks.arrays import check_count
 from wellsep.evaluate import AceResult, Consensus, Ranking, ResolutionTree, Scores
 from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.vote.answer import MEASURES
 from wellsep.partitions import Partitions
 from wellsep.report.figures.ace import space_order
-from wellsep.report.figures.records import RankIntervals, RunAgreement, TreeFigure
+from wellsep.report.figures.records import RunAgreement, TreeFigure
 from wellsep.report.pack import pack, to_payload, upper
 
 MOST_CELLS = 300  # rows and columns of a heat map: more cannot be told apart on a screen
@@ -23,40 +22,6 @@ MOST_LEVELS = 12  # of the tree
 _MOST_SORTED = 200  # partitions whose neighbours are put in the best order; it takes their cube
 _SWEEPS = 8  # down and up again; more change little
 _LEVELS = 254  # of a colour
-
-
-def rank_intervals(ranking: Ranking, most: int = 30) -> RankIntervals:
-    """The best distinct partitions with their intervals; of equal ones the first is named.
-
-    Examples
-    --------
-    >>> import numpy as np, wellsep as ws
-    >>> side = np.arange(60) % 2
-    >>> X = np.random.default_rng(0).normal(size=(60, 3)) + 9 * side[:, None]
-    >>> runs = ws.Runs.from_parts({"X": X}, {"sides": side, "thirds": np.arange(60) % 3})
-    >>> figure = rank_intervals(ws.judge(runs, n_draws=6, dip=False).ranking)
-    >>> figure.names, figure.interval.tolist()
-    (('sides', 'thirds'), [[1, 1], [2, 2]])
-    """
-    check_count("n_runs", most)
-    sure = ranking.confidence
-    if sure is None:
-        raise ValueError(
-            "result must hold rank intervals, got none; judge the runs with n_draws=100."
-        )
-    rows = ranking.first_of_each
-    counts = ranking.classes.sizes
-    rows = rows[:most]
-    return RankIntervals(
-        names=tuple(ranking.names[at] for at in rows),
-        counts=counts[ranking.classes.of[rows]],
-        rank=ranking.rank[rows],
-        interval=np.asarray(sure.interval)[rows],
-        probability=np.asarray(sure.first_in)[rows],
-        level=float(sure.level),
-        n_draws=int(sure.n_draws),
-        n_partitions=len(counts),
-    )
 
 
 def score_grid(ranking: Ranking, scores: Scores, ace: AceResult) -> dict[str, Any]:

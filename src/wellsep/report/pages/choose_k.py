@@ -11,15 +11,7 @@ from wellsep._checks.arrays import to_numpy
 from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import Partitions
-from wellsep.report.figures.records import (
-    Column,
-    Curve,
-    Curves,
-    Page,
-    RankingTable,
-    Section,
-    fact,
-)
+from wellsep.report.figures.records import Column, Page, RankingTable, Section, fact
 from wellsep.report.figures.runs import tree_figure
 from wellsep.report.pack import to_payload
 from wellsep.report.sections.one_space import data_sections, some_rows
@@ -31,28 +23,30 @@ def build_k_page(
     chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str, features: Any = None
 ) -> Page:
     """Everything the template and the script need for a chosen K."""
-    curves, table = curves_figure(chosen), k_table(chosen)
-    names = [f"K = {k}" for k in curves.k]
-    best = int(np.flatnonzero(curves.k == curves.best)[0])
-    partitions = Partitions.from_labels(dict(zip(names, chosen.labels, strict=True)))
+    curves, table = _curves(chosen), k_table(chosen)
+    labels = dict(zip((f"K = {k}" for k in chosen.k), chosen.labels, strict=True))
+    partitions = Partitions.from_labels(labels)
+    names = [f"K = {k}" for k in curves["k"]]
     tree = {}
-    if len(names) > 1:
+    if len(labels) > 1:
         tree["tree"] = to_payload(tree_figure(resolution_tree(partitions)))
-    sections = [Section("curves", {"curves": to_payload(curves)}), Section("method", tree)]
+    sections = [Section("curves", {"curves": curves}), Section("method", tree)]
     if truth is not None:
         known = _of_objects(to_numpy(truth, "truth").reshape(-1), chosen)
         signed = np.asarray(chosen.mean, dtype=float) * np.asarray(chosen.directions)
         scores = dict(zip(chosen.indices, signed.T, strict=True))
-        labels = dict(zip(names, chosen.labels, strict=True))
         sections.append(truth_section(compare_with_truth(scores, labels, known)))
-    order = [names[at] for at in table.rows]
+    order = [names[at] for at in table.rows if names[at] in labels]
     shown = _pictures(chosen, partitions, order, runs, truth, layout, features)
+    for section in shown:
+        if section.name == "clusters" and len(names) > len(labels):
+            section.data["clusters"]["sizes"]["K = 1"] = [["all"], [chosen.labels.shape[1]]]
     return Page(
         kind="choice of k",
         title=title or "The number of clusters",
         lead=_lead(chosen),
-        sure=_sure(chosen, curves),
-        facts=_facts(chosen, curves),
+        sure=_sure(chosen),
+        facts=_facts(chosen),
         table=table,
         paragraphs=tuple(chosen.explain().splitlines()),
         chip=_chip(chosen),
@@ -61,8 +55,7 @@ def build_k_page(
             "partitions": names,
             "spaces": [DATA],
             "made_in": [0] * len(names),
-            "best": best,
-            "one_cluster": chosen.best == 1,
+            "best": curves["k"].index(curves["best"]),
             "n_objects": chosen.labels.shape[1],
         },
     )
@@ -90,42 +83,45 @@ def _pictures(
     return data_sections(data, partitions, order, classes, layout)
 
 
-def curves_figure(chosen: Any) -> Curves:
-    """Every index over K with its spread, the votes and the stability of a ``ChosenK``."""
-    found = tuple(
-        Curve(
-            name=name,
-            k=np.asarray(curve["k"]),
-            mean=np.asarray(curve["mean"], dtype=float),
-            low=np.asarray(curve["low"], dtype=float),
-            high=np.asarray(curve["high"], dtype=float),
-            pick=curve["pick"],
-            direction=int(curve["direction"]),
-        )
-        for name, curve in chosen.curves().items()
-    )
-    votes = chosen.votes
-    return Curves(
-        curves=found,
-        k=np.asarray(chosen.k),
-        votes=np.array([votes[int(k)] for k in chosen.k]),
-        stability=np.asarray(chosen.stability, dtype=float),
-        best=_shown_k(chosen),
-        n_repeats=len(chosen.values),
-    )
+def _curves(chosen: Any) -> dict[str, Any]:
+    """Every index over K with its spread, the votes and the stability, with K = 1 if it has one."""
+    votes, names = chosen.votes, chosen.curves()
+    one = [1] if votes.get(1) else []
+    gap = [None] * len(one)
+    return {
+        "curves": [
+            {"name": name, "pick": curve["pick"], "direction": curve["direction"]}
+            | {key: [*gap, *curve[key]] for key in ("mean", "low", "high")}
+            for name, curve in names.items()
+        ],
+        "k": [*one, *np.asarray(chosen.k).tolist()],
+        "votes": [votes[k] for k in (*one, *np.asarray(chosen.k).tolist())],
+        "stability": [*gap, *np.asarray(chosen.stability, dtype=float).tolist()],
+        "best": shown_k(chosen),
+        "n_repeats": len(chosen.values),
+    }
 
 
-def _shown_k(chosen: Any) -> int:
+def shown_k(chosen: Any) -> int:
     """The K whose partition is shown: the best, and if that is 1 the best above."""
     return int(chosen.best_above_one if chosen.best == 1 else chosen.best)
 
 
 def k_table(chosen: Any) -> RankingTable:
-    """A row per K: votes first, then every index with its spread, stability, clusters, seconds."""
+    """A row per K: the answer first, then by votes, with every index, its spread and stability."""
     columns = chosen.columns()
+    for name in ("n_clusters", "coverage"):
+        if columns.get(name) in (columns["k"], [1.0] * len(columns["k"])):
+            columns.pop(name)  # as asked for, and without noise
+    columns.pop("seconds", None)
+    if chosen.votes.get(1):
+        known = {"k": 1, "votes": chosen.votes[1]}
+        columns = {name: [known.get(name), *values] for name, values in columns.items()}
     votes, k = columns["votes"], columns["k"]
-    best = _shown_k(chosen)
-    order = np.array(sorted(range(len(k)), key=lambda i: (k[i] != best, -votes[i], k[i])))
+    first = (chosen.best, shown_k(chosen))
+    order = np.array(
+        sorted(range(len(k)), key=lambda i: (k[i] != first[0], k[i] != first[1], -votes[i], k[i]))
+    )
     directions = dict(zip(chosen.indices, np.asarray(chosen.directions).tolist(), strict=True))
     found = [Column("k", "K", "name", tuple(f"K = {k[i]}" for i in order))]
     said = "One vote per index; an index that picks the largest K has none."
@@ -136,7 +132,9 @@ def k_table(chosen: Any) -> RankingTable:
         said, direction, kind = _said(name, directions)
         if name.endswith(" ±"):
             values = [_spread(v, columns[name[:-2]][i]) for i, v in enumerate(values)]
-        found.append(Column(name, name, kind, _cells(values, order), said, direction))
+        cells = _cells(values, order)
+        if any(cell is not None for cell in cells):  # an index that is fitted once has no spread
+            found.append(Column(name, name, kind, cells, said, direction))
     return RankingTable(order, tuple(found))
 
 
@@ -150,12 +148,13 @@ def _said(name: str, directions: Mapping[str, int]) -> tuple[str, int, str]:
         "stability": ("Mean adjusted Rand index between repeats.", 1, "float"),
         "n_clusters": ("Clusters found, mean over the repeats.", 0, "float"),
         "coverage": ("Share of the objects that are not noise.", 0, "share"),
-        "seconds": ("Time of a fit.", 0, "float"),
     }.get(name, ("", 0, "float"))
 
 
-def _spread(spread: float, mean: float) -> float:
+def _spread(spread: float | None, mean: float) -> float | None:
     """A spread that is rounding alone is none."""
+    if spread is None:
+        return None
     return 0.0 if spread <= 1e-12 * abs(mean) else spread
 
 
@@ -179,19 +178,18 @@ def _lead(chosen: Any) -> tuple[tuple[str, str], ...]:
     return (("name", said), ("text", rest))
 
 
-def _sure(chosen: Any, curves: Curves) -> tuple[str, ...]:
-    at = int(np.flatnonzero(curves.k == curves.best)[0])
+def _sure(chosen: Any) -> tuple[str, ...]:
+    best, repeats = shown_k(chosen), len(chosen.values)
     found = list(chosen.answer()[1:])
     for_one = chosen.votes.get(1, 0)
     if for_one:
         total = sum(chosen.votes.values())
+        found.append(f"{for_one:g} of {total:g} votes are for K = 1, which no index scores.")
+    if repeats > 1:
+        stable = np.asarray(chosen.stability)[np.asarray(chosen.k) == best][0]
         found.append(
-            f"{for_one:g} of {total:g} votes are for K = 1, which has no row and no score."
-        )
-    if curves.n_repeats > 1:
-        found.append(
-            f"Over {curves.n_repeats} repeats the clusterings with K = {curves.best} agree with an "
-            f"adjusted Rand index of {curves.stability[at]:.2f}."
+            f"Over {repeats} repeats the clusterings with K = {best} agree with an adjusted Rand "
+            f"index of {stable:.2f}."
         )
     else:
         found.append("Stability was not computed: each K was fitted once.")
@@ -206,10 +204,10 @@ def _chip(chosen: Any) -> str:
     return "Clear" if len(picks) == 1 else "Votes differ"
 
 
-def _facts(chosen: Any, curves: Curves) -> tuple[tuple[str, str], ...]:
+def _facts(chosen: Any) -> tuple[tuple[str, str], ...]:
     return (
-        (f"{curves.k[0]}–{curves.k[-1]}", "clusters tried"),
-        fact(len(curves.curves), "index", "indices"),
-        fact(curves.n_repeats, "repeat"),
+        (f"{chosen.k[0]}–{chosen.k[-1]}", "clusters tried"),
+        fact(len(chosen.indices), "index", "indices"),
+        fact(len(chosen.values), "repeat"),
         fact(chosen.labels.shape[1], "object"),
     )

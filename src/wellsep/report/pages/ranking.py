@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from wellsep._text.sentences import listing
-from wellsep.evaluate import Judgement, agreement
+from wellsep.evaluate import Judgement, PartitionDetails, agreement
 from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.scores import Coordinates
 from wellsep.evaluate.truth import shown_classes
 from wellsep.report.figures.ace import ace_payload, space_order, steps_figure
-from wellsep.report.figures.records import ObjectFigures, Page, Section, fact
+from wellsep.report.figures.records import Page, Section, fact
 from wellsep.report.figures.runs import agreement_payload, runs_tree, score_grid
 from wellsep.report.sections.answer import answer_section
 from wellsep.report.sections.clusters import clusters_section
 from wellsep.report.sections.members import Members
-from wellsep.report.sections.objects import objects_figure, objects_section
+from wellsep.report.sections.objects import objects_section
 from wellsep.report.sections.scatter import (
     Part,
     Scatters,
@@ -25,6 +25,7 @@ from wellsep.report.sections.scatter import (
     label_parts,
     map_section,
     object_names,
+    object_values,
     one_part,
 )
 from wellsep.report.sections.tables import judge_picks, ranking_table, truth_section
@@ -48,7 +49,7 @@ def build_ranking_page(
     """Everything the template and the script need for a ranking."""
     evidence = collect_evidence(judgement, runs=runs, truth=truth, objects=objects)
     ranking = judgement.ranking
-    chosen = None if evidence.details is None else objects_figure(evidence.details)
+    chosen = evidence.details
     scatters, colours = _scatters(evidence, chosen, layout)
     agreed = judgement.agreed
     members = Members(evidence.ids, evidence.known)
@@ -126,7 +127,7 @@ def _structure(evidence: Evidence) -> Section:
 
 def _objects(
     evidence: Evidence,
-    chosen: ObjectFigures | None,
+    chosen: PartitionDetails | None,
     scatters: Scatters | None,
     members: Members,
 ) -> Section:
@@ -165,7 +166,7 @@ def _picks(evidence: Evidence) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _answer(
     evidence: Evidence,
     agreed: AgreedGroups | None,
-    chosen: ObjectFigures | None,
+    chosen: PartitionDetails | None,
     scatters: Scatters | None,
     colours: np.ndarray,
     members: Members,
@@ -196,7 +197,7 @@ def _answer(
 
 
 def _scatters(
-    evidence: Evidence, chosen: ObjectFigures | None, layout: str | None
+    evidence: Evidence, chosen: PartitionDetails | None, layout: str | None
 ) -> tuple[Scatters | None, np.ndarray]:
     """The objects in every embedding, and the colours of the best partition's clusters."""
     runs, n_spaces = evidence.runs, len(evidence.spaces)
@@ -237,7 +238,7 @@ def _scatters(
     truth = None
     if evidence.truth is not None:
         truth = one_part(shown_classes(evidence.truth), objects, reference, colours)
-    values = {} if chosen is None else {k: v[objects] for k, v in chosen.values.items()}
+    values = {} if chosen is None else {k: v[objects] for k, v in object_values(chosen).items()}
     scatters = Scatters(
         objects=objects,
         names=object_names(evidence.ids, objects),
@@ -256,7 +257,7 @@ def _scatters(
 
 
 def _whole(
-    evidence: Evidence, chosen: ObjectFigures | None, objects: np.ndarray, shared: Any
+    evidence: Evidence, chosen: PartitionDetails | None, objects: np.ndarray, shared: Any
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """All objects in the layout, where they are more than those laid out and not too many."""
     runs, n = evidence.runs, evidence.n_objects

@@ -14,10 +14,9 @@ from wellsep.report.figures.records import (
     Page,
     RankingTable,
     Section,
-    StabilityFigure,
     fact,
 )
-from wellsep.report.pack import pack, to_payload
+from wellsep.report.pack import pack
 from wellsep.report.sections.one_space import WHOLE, about_clusters, data_sections
 from wellsep.report.source import given_data
 
@@ -28,13 +27,8 @@ def build_stability_page(
     found: Any, *, runs: Any, truth: Any, title: str | None, layout: str, features: Any = None
 ) -> Page:
     """Everything the template and the script need for a stability."""
-    figure = stability_figure(found)
-    lines = found.explain().splitlines()
-    names = list(figure.clusters)
-    # Of very many draws the first ones are drawn.
-    most = max(10, MOST_DOTS // max(len(names), 1))
-    values = [pack(row[:most], "f4") for row in figure.values]
-    drawn = {"stability": to_payload(figure) | {"values": values}}
+    lines, drawn = found.explain().splitlines(), _drawn(found)
+    names = drawn["clusters"]
     return Page(
         kind="stability",
         title=title or f"Stability of {len(names)} clusters",
@@ -44,7 +38,7 @@ def build_stability_page(
         table=stability_table(found),
         paragraphs=tuple(lines),
         sections=(
-            Section("stability", drawn, figure),
+            Section("stability", {"stability": drawn}, drawn),
             *_pictures(found, runs, truth, layout, features),
             Section("method"),
         ),
@@ -67,24 +61,26 @@ def _pictures(found: Any, runs: Any, truth: Any, layout: str, features: Any) -> 
     return data_sections(data, partition, [WHOLE], classes, layout, stability=found)
 
 
-def stability_figure(found: Any) -> StabilityFigure:
+def _drawn(found: Any) -> dict[str, Any]:
     """Each cluster in every sample, its mean with the interval, and what the samples found."""
+    # Of very many draws the first ones are drawn.
+    most = max(10, MOST_DOTS // max(len(found.clusters), 1))
     half = np.nan_to_num(found.half_width)
-    return StabilityFigure(
-        clusters=tuple(str(label) for label in found.clusters),
-        sizes=np.asarray(found.sizes),
-        values=np.asarray(found.values, dtype=float),
-        mean=np.asarray(found.jaccard, dtype=float),
-        low=np.maximum(found.jaccard - half, 0.0),
-        high=np.minimum(found.jaccard + half, 1.0),
-        dissolved=np.asarray(found.dissolved),
-        recovered=np.asarray(found.recovered),
-        draws=np.asarray(found.n_draws),
-        words=tuple(found.words),
-        n_found=np.empty(0, dtype=int) if found.stand_in else found.n_found[found.n_found > 0],
-        strengths=np.asarray(found.prediction_strengths, dtype=float),
-        scheme=str(found.scheme),
-    )
+    return {
+        "clusters": [str(label) for label in found.clusters],
+        "sizes": found.sizes,
+        "values": [pack(row[:most], "f4") for row in found.values],
+        "mean": found.jaccard,
+        "low": np.maximum(found.jaccard - half, 0.0),
+        "high": np.minimum(found.jaccard + half, 1.0),
+        "dissolved": found.dissolved,
+        "recovered": found.recovered,
+        "draws": found.n_draws,
+        "words": found.words,
+        "n_found": [] if found.stand_in else found.n_found[found.n_found > 0],
+        "strengths": found.prediction_strengths,
+        "scheme": found.scheme,
+    }
 
 
 def stability_table(found: Any) -> RankingTable:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from wellsep._text.sentences import count
+from wellsep.evaluate import PartitionDetails
 from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.clusters.judged import JudgedClusters
-from wellsep.report.figures.records import ObjectFigures, Section
+from wellsep.report.figures.records import Section
 from wellsep.report.pack import pack, pack_codes
 from wellsep.report.sections.members import Members
 
@@ -22,7 +23,7 @@ MOST_IDS = 20_000  # objects whose names the page keeps for an export
 
 
 def answer_section(
-    chosen: ObjectFigures | None,
+    chosen: PartitionDetails | None,
     colours: np.ndarray,
     members: Members,
     map_said: str,
@@ -78,18 +79,18 @@ def answer_section(
     return Section("answer", data, shown)
 
 
-def _most_typical(chosen: ObjectFigures | None, codes: np.ndarray, cluster: int) -> np.ndarray:
+def _most_typical(chosen: PartitionDetails | None, codes: np.ndarray, cluster: int) -> np.ndarray:
     """Members of a cluster, those with the largest silhouette widths first."""
     own = np.flatnonzero(codes == cluster)
-    if chosen is None or "width" not in chosen.values:
+    if chosen is None:
         return own
-    widths = np.nan_to_num(chosen.values["width"][own], nan=-1.0)
+    widths = np.nan_to_num(chosen.widths[own], nan=-1.0)
     return own[np.argsort(-widths, kind="stable")]
 
 
 def _agreed_groups(
     agreed: AgreedGroups,
-    chosen: ObjectFigures | None,
+    chosen: PartitionDetails | None,
     colours: np.ndarray,
     members: Members,
     support: dict[str, float],
@@ -112,7 +113,7 @@ def _agreed_groups(
 def _question(
     question: Any,
     agreed: AgreedGroups,
-    chosen: ObjectFigures | None,
+    chosen: PartitionDetails | None,
     colours: np.ndarray,
     members: Members,
 ) -> dict[str, Any]:
@@ -126,8 +127,8 @@ def _question(
              "members": members.of(examples)}
         )  # fmt: skip
     moved = np.unique(np.concatenate([side.moved for side in question.sides]))
-    if chosen is not None and "width" in chosen.values:  # the least typical are between most
-        moved = moved[np.argsort(np.nan_to_num(chosen.values["width"][moved]), kind="stable")]
+    if chosen is not None:  # the least typical are between most
+        moved = moved[np.argsort(np.nan_to_num(chosen.widths[moved]), kind="stable")]
     return {
         "id": question.id,
         "text": question.text,

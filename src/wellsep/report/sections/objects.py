@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from wellsep.evaluate import PartitionDetails
-from wellsep.report.figures.records import ObjectFigures, Section, Silhouettes, Strips
+from wellsep.report.figures.records import Section, Silhouettes, Strips
 from wellsep.report.pack import pack
 from wellsep.report.sections.members import Members
-from wellsep.report.sections.scatter import object_names
+from wellsep.report.sections.scatter import object_names, object_values
 
 N_WORST = 12
 PROFILE = 120  # points of a silhouette profile
 STRIP = 2400  # marks of a strip plot, over all clusters
-
-
-def objects_figure(details: PartitionDetails) -> ObjectFigures:
-    """Figures of silhouette widths, margins and LCD, from what was judged."""
-    codes, clusters = details.codes, details.clusters
-    figures: list[tuple[str, Callable[..., Any], np.ndarray]] = [
-        ("width", silhouette_figure, details.widths),
-        ("margin", margin_figure, details.margins),
-        ("lcd", lcd_figure, details.disagreements),
-    ]
-    known = {
-        key: (draw(codes, clusters, values), values)
-        for key, draw, values in figures
-        if np.isfinite(values).any()
-    }
-    silhouettes, strip, lcd = (known.get(key, (None,))[0] for key, _, _ in figures)
-    return ObjectFigures(
-        details.partition,
-        details.space,
-        codes,
-        clusters,
-        details.nearest if (details.nearest >= 0).any() else None,
-        silhouettes,
-        strip,
-        lcd,
-        {key: np.where(codes < 0, np.nan, values) for key, (_, values) in known.items()},
-        details.notes,
-    )
 
 
 def silhouette_figure(
@@ -118,61 +90,66 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def worst_table(figures: ObjectFigures, ids: Any) -> dict[str, list[Any]]:
+def worst_table(
+    details: PartitionDetails, strips: Mapping[str, Strips], ids: Any
+) -> dict[str, list[Any]]:
     """The objects to check: borderline, isolated, or with the lowest widths."""
     why: dict[int, list[str]] = {}
-    for figure, said in ((figures.margins, "borderline"), (figures.lcd, "isolated")):
-        for i in [] if figure is None else figure.worst:
+    for key, said in (("margin", "borderline"), ("lcd", "isolated")):
+        for i in strips[key].worst if key in strips else ():
             why.setdefault(int(i), []).append(said)
-    if "width" in figures.values:
-        widths = figures.values["width"]
-        known = np.flatnonzero(np.isfinite(widths))
-        for i in known[np.argsort(widths[known], kind="stable")][:N_WORST]:
-            if widths[i] < 0:
-                why.setdefault(int(i), []).append("nearer to another cluster")
-    margins = figures.values.get("margin")
-    if margins is not None:
+    values = object_values(details)
+    widths = values.get("width", np.empty(0))
+    low = np.flatnonzero(widths < 0)
+    for i in low[np.argsort(widths[low], kind="stable")][:N_WORST]:
+        why.setdefault(int(i), []).append("nearer to another cluster")
+    if "margin" in values:
         for i, reasons in why.items():
-            if margins[i] < 0 and "borderline" in reasons:
+            if values["margin"][i] < 0 and "borderline" in reasons:
                 reasons[reasons.index("borderline")] = "on the wrong side"
     rows = sorted(why, key=lambda i: (-len(why[i]), i))
     table: dict[str, list[Any]] = {
         "object": object_names(ids, np.array(rows, dtype=np.intp)),
-        "cluster": [figures.clusters[figures.codes[i]] for i in rows],
+        "cluster": [details.clusters[details.codes[i]] for i in rows],
     }
-    if figures.rivals is not None:
-        table["rival"] = [
-            figures.clusters[r] if (r := int(figures.rivals[i])) >= 0 else "" for i in rows
-        ]
-    for key, values in figures.values.items():
-        table[key] = [float(values[i]) for i in rows]
+    if (details.nearest >= 0).any():
+        names = [*details.clusters, ""]  # the last: none
+        table["rival"] = [names[details.nearest[i]] for i in rows]
+    for key, own in values.items():
+        table[key] = [float(own[i]) for i in rows]
     table["why"] = [", ".join(why[i]) for i in rows]
     table["position"] = rows
     return table
 
 
-def objects_section(figures: ObjectFigures, drawn: np.ndarray, members: Members) -> Section:
+def objects_section(details: PartitionDetails, drawn: np.ndarray, members: Members) -> Section:
     """Widths, margins and local connectivity of the objects, and those to check."""
-    ids = members.ids
-    worst = worst_table(figures, ids)
+    ids, codes, clusters = members.ids, details.codes, details.clusters
+    strips = {
+        key: draw(codes, clusters, values)
+        for key, draw, values in (
+            ("margin", margin_figure, details.margins),
+            ("lcd", lcd_figure, details.disagreements),
+        )
+        if np.isfinite(values).any()
+    }
+    worst = worst_table(details, strips, ids)
     found: dict[str, Any] = {
-        "partition": figures.partition,
-        "space": figures.space,
-        "clusters": list(figures.clusters),
-        "sizes": np.bincount(figures.codes[figures.codes >= 0], minlength=len(figures.clusters)),
-        "notes": list(figures.notes),
+        "partition": details.partition,
+        "space": details.space,
+        "clusters": list(clusters),
+        "sizes": np.bincount(codes[codes >= 0], minlength=len(clusters)),
+        "notes": list(details.notes),
         "worst": worst,
     }
-    if figures.silhouettes is not None:
-        widths = figures.silhouettes.widths
+    if np.isfinite(details.widths).any():
+        silhouettes = silhouette_figure(codes, clusters, details.widths)
         found["silhouettes"] = {
-            "mean": figures.silhouettes.mean,
-            "means": figures.silhouettes.means,
-            "profiles": [pack(_profile(w), "f4") for w in widths],
+            "mean": silhouettes.mean,
+            "means": silhouettes.means,
+            "profiles": [pack(_profile(w), "f4") for w in silhouettes.widths],
         }
-    for key, strips in (("margin", figures.margins), ("lcd", figures.lcd)):
-        if strips is not None:
-            found[key] = strip_payload(strips, drawn, ids)
+    found |= {key: strip_payload(strip, drawn, ids) for key, strip in strips.items()}
     shown = (
         [one for i in worst["position"] for one in members.of([i])] if members.pictured else None
     )

@@ -16,7 +16,7 @@ from wellsep.report.figures.records import Section
 from wellsep.report.sections.answer import answer_section
 from wellsep.report.sections.clusters import clusters_section
 from wellsep.report.sections.members import Members
-from wellsep.report.sections.objects import objects_figure, objects_section
+from wellsep.report.sections.objects import objects_section
 from wellsep.report.sections.scatter import draw_one_space, labels_of, map_section
 from wellsep.report.source import DATA, Given
 from wellsep.spaces.projections import take_objects
@@ -46,8 +46,7 @@ def data_sections(
         return [Section("plots", absent=why), Section("objects", absent=also)]
     X, ids, table = data
     details = object_details(X, partitions[partitions.names.index(names[0])], DATA)
-    shown = objects_figure(details)
-    scatters = draw_one_space(X, ids, partitions, shown, classes, layout)
+    scatters = draw_one_space(X, ids, partitions, details, classes, layout)
     labels, members = labels_of(partitions), Members(ids, {})
     if described is None:
         described = describe_best(
@@ -62,12 +61,12 @@ def data_sections(
     sections = [
         map_section(scatters),
         clusters_section(described, {name: labels[name] for name in names}),
-        objects_section(shown, scatters.objects, members),
+        objects_section(details, scatters.objects, members),
     ]
     if answer:
         colours = np.asarray(scatters.labels[names[0]].colours)
         said = f"{scatters.axes[0]}."
-        sections.append(answer_section(shown, colours, members, said, len(shown.codes)))
+        sections.append(answer_section(details, colours, members, said, len(details.codes)))
     return sections
 
 

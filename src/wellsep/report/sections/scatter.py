@@ -10,8 +10,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from wellsep._checks.arrays import to_numpy
+from wellsep.evaluate import PartitionDetails
 from wellsep.partitions import Partitions, encode
-from wellsep.report.figures.records import ObjectFigures, Section
+from wellsep.report.figures.records import Section
 from wellsep.report.pack import pack, pack_codes, pack_plane
 from wellsep.spaces.drawing_planes import drawn_objects, plane, spread_colours
 
@@ -153,11 +154,21 @@ def labels_of(partitions: Partitions) -> dict[str, tuple[np.ndarray, tuple[str, 
     return found
 
 
+def object_values(details: PartitionDetails) -> dict[str, np.ndarray]:
+    """Widths, margins and disagreements of the objects, those that are known; noise has none."""
+    named = {"width": details.widths, "margin": details.margins, "lcd": details.disagreements}
+    return {
+        name: np.where(details.codes < 0, np.nan, values)
+        for name, values in named.items()
+        if np.isfinite(values).any()
+    }
+
+
 def draw_one_space(
     X: Any,
     ids: Any,
     partitions: Partitions,
-    shown: ObjectFigures,
+    details: PartitionDetails,
     classes: np.ndarray | None,
     layout: str,
 ) -> Scatters:
@@ -165,17 +176,17 @@ def draw_one_space(
     n = partitions.n_objects
     objects = draw_objects(n, 1, len(partitions), None)
     xy, axes = plane(X, objects, layout)
-    best = spread_colours(xy, shown.codes[objects], len(shown.clusters))
+    best = spread_colours(xy, details.codes[objects], len(details.clusters))
     return Scatters(
         objects=objects,
         names=object_names(ids, objects),
         n_objects=n,
-        spaces=(shown.space,),
+        spaces=(details.space,),
         planes=(xy,),
         axes=(axes,),
-        labels=label_parts(labels_of(partitions), objects, shown.codes, best),
-        truth=None if classes is None else one_part(classes, objects, shown.codes, best),
-        values={key: values[objects] for key, values in shown.values.items()},
+        labels=label_parts(labels_of(partitions), objects, details.codes, best),
+        truth=None if classes is None else one_part(classes, objects, details.codes, best),
+        values={key: values[objects] for key, values in object_values(details).items()},
     )
 
 

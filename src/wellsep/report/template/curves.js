@@ -20,7 +20,7 @@
         W.text(svg, left + 42, y(t) + 4, W.show(t), {'text-anchor': 'end'});
       }
       for (const t of W.ticks(k[0], k[k.length - 1], 5).filter(Number.isInteger)) W.text(svg, x(t), top + tall - 16, t, {'text-anchor': 'middle'});
-      const chosen = k[W.state.run];
+      const chosen = k[W.state.run] ?? k[0];
       svg.append(W.make('line', {x1: x(chosen), x2: x(chosen), y1: top + 26, y2: top + tall - 34, class: 'threshold'}));
       const known = curve.mean.map((v, i) => i).filter((i) => curve.mean[i] !== null);
       if (known.length) {
