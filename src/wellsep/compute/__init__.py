@@ -1,1 +1,1 @@
-"""Arrays in, small named statistics out; this room has never heard of an index."""
+"""Arrays in, small named statistics out; this room knows nothing about indices."""

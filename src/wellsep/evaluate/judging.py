@@ -305,7 +305,7 @@ def _confidence(
     answer: AceResult | Consensus,
     resampled: Mapping[str, Resampled],
 ) -> RankConfidence:
-    """How sure the deciding answer is: ACE's, that of the vote, or that of the index."""
+    """How certain the deciding answer is: ACE's, that of the vote, or that of the index."""
     distinct, progress = problem.distinct, problem.options.progress
     if isinstance(answer, AceResult):
         drawn = repeat_ace(draws, scores, answer, resampled, distinct.codes, progress)

@@ -60,7 +60,7 @@ class Ranking(Result):
 
     @property
     def judge(self) -> str:
-        """Who decides: "ace", "consensus" or "index"."""
+        """Which method decides: "ace", "consensus" or "index"."""
         return self.result.judge
 
     @property
@@ -70,7 +70,7 @@ class Ranking(Result):
 
     @property
     def title(self) -> str:
-        """Who decides, in words."""
+        """Which method decides, in words."""
         if isinstance(self.result, AceResult):
             return f"ACE ({self.index})"
         if self.result.by_index:

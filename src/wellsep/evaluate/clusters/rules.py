@@ -24,7 +24,7 @@ class Condition(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Conditions that must all hold; how well rules made like it do on objects left out."""
+    """Conditions that must all hold; the cross-validated precision and recall of such rules."""
 
     conditions: tuple[Condition, ...]
     precision: float

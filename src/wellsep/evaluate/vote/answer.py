@@ -103,7 +103,7 @@ class Consensus(Answer):
 
     @property
     def judge(self) -> str:
-        """Who decides: "consensus" or "index"."""
+        """Which decides: "consensus" or "index"."""
         return "index" if self.by_index else "consensus"
 
     @property

@@ -112,7 +112,7 @@ def stability_table(found: Any) -> RankingTable:
 
 
 def _sure(found: Any) -> tuple[str, ...]:
-    """How sure the means are, what may change with more samples, and what stability is not."""
+    """How certain the means are, what may change with more samples, and what stability is not."""
     half = found.half_width[np.isfinite(found.half_width)]
     judged = found.values.shape[1] - len(found.failures)
     said = []

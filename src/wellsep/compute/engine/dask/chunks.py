@@ -1,6 +1,6 @@
 """Rows that lie in the chunks of a dask array: opened, checked, and gone through by kernels.
 
-A kernel is a plain function of the rows of one portion; it has never heard of Dask. ``fold`` adds
+A kernel is a plain function of the rows of one portion; it knows nothing about Dask. ``fold`` adds
 up what it returns, always in the same order; ``lazy`` makes a dask array of it.
 """
 
