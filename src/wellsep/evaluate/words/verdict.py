@@ -31,15 +31,6 @@ SETTLED = 0.6  # share of the half-samples in which the best, or one much like i
 COVERED = 0.9  # share of the objects in clusters under which noise is pointed out
 FEW_SPACES, MANY_K = 5, 3
 
-KINDS = (
-    "nothing to cluster",
-    "two camps",
-    "judges disagree",
-    "practically tied",
-    "stands alone",
-    "clear",
-)
-
 NEXT = {
     "nothing to cluster": (
         "Next: look for other features or embeddings before you use any of these clusterings."
@@ -50,6 +41,7 @@ NEXT = {
     "stands alone": "Next: look at its clusters before you use it, and add runs like it.",
     "clear": "Next: look at its clusters and its borderline objects on the page.",
 }
+KINDS = tuple(NEXT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,26 +125,18 @@ def verdict(
     >>> found.headline
     "Both runs found the same clustering, 'again' (K = 2), so there is nothing to choose between."
     """
-    case = _Words(ranking, vote, structure, made_in)
-    holds = {
-        "nothing to cluster": case.nothing,
-        "two camps": case.camps is not None,
-        "judges disagree": case.disagree,
-        "practically tied": bool(case.tied),
-        "stands alone": case.alone,
-        "clear": True,
-    }
-    kind = next(kind for kind in KINDS if holds[kind])
+    case = _Case(ranking, vote, structure, made_in)
     words = {
-        "nothing to cluster": case.say_nothing,
-        "two camps": case.say_camps,
-        "judges disagree": case.say_disagree,
-        "practically tied": case.say_tied,
-        "stands alone": case.say_alone,
-        "clear": case.say_clear,
+        "nothing to cluster": (case.nothing, case.say_nothing),
+        "two camps": (case.camps is not None, case.say_camps),
+        "judges disagree": (case.disagree, case.say_disagree),
+        "practically tied": (bool(case.tied), case.say_tied),
+        "stands alone": (case.alone, case.say_alone),
+        "clear": (True, case.say_clear),
     }
-    headline = words[kind]() + case.range_tried
-    also = [words[k]() for k in KINDS[1:-1] if k != kind and holds[k]]
+    kind, *others = [kind for kind in KINDS if words[kind][0]]
+    headline = words[kind][1]() + case.range_tried
+    also = [words[other][1]() for other in others if other != "clear"]
     if kind == "nothing to cluster":
         also.insert(0, case.say_first())
     elif kind != "clear":
@@ -204,8 +188,8 @@ def worth_of(share: float) -> Worth:
     return next(row for row in worth_table() if share >= row.low)
 
 
-class Facts:
-    """The facts of one judgement."""
+class _Case:
+    """The facts of one judgement, and the sentences that they call for."""
 
     def __init__(
         self,
@@ -404,10 +388,6 @@ class Facts:
             "camps": None if self.camps is None else self.camps.to_dict(names),
             "above_structureless": self.gain,
         }
-
-
-class _Words(Facts):
-    """The sentences that the facts of a judgement call for."""
 
     @property
     def range_tried(self) -> str:
