@@ -60,6 +60,7 @@ help:
 
 demo: $(DEMO_STAMP)
 	$(DEMO)/bin/wellsep demo
+	$(DEMO)/bin/wellsep explore wellsep-demo/pixels.npy --report wellsep-demo/explored.html
 
 # Types and doctests are one process each: at once on two cores.
 test: lint

@@ -58,6 +58,24 @@ def test_a_folder_of_embeddings_is_explored(blobs, capsys, tmp_path):
     assert "Embeddings: one, two and one pca." in capsys.readouterr().out
 
 
+def test_a_folder_of_plain_files_is_one_embedding_for_each(blobs, capsys, tmp_path):
+    X, _ = blobs
+    names = [f"o{i}" for i in range(90)]
+    (tmp_path / "plain").mkdir()
+    pd.DataFrame(X, index=names).to_csv("plain/one.csv", index_label="id")
+    pd.DataFrame(X[::-1, :2], index=names[::-1]).to_csv("plain/two.csv", index_label="id")
+    assert main(["explore", "plain", *QUICK, "-e", "pca", "--save", "found"]) == 0
+    assert "Embeddings: one, two and one pca." in capsys.readouterr().out
+    spaces = ws.load("found").runs.spaces
+    np.testing.assert_allclose(spaces["two"], spaces["one"][:, :2])
+
+
+def test_a_folder_without_data_is_refused(blobs, capsys, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert main(["explore", "empty", *QUICK]) == 1
+    assert "must hold at least one run" in capsys.readouterr().err
+
+
 def test_one_cluster_is_the_exit_code_three(blobs, capsys):
     np.save("noise.npy", np.random.default_rng(0).normal(size=(120, 3)))
     assert main(["explore", "noise.npy", *QUICK]) == 3

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
-from sklearn.cluster import AgglomerativeClustering, Birch
+from sklearn.cluster import AgglomerativeClustering, Birch, MeanShift
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score as ari
 
@@ -118,6 +118,22 @@ def test_a_frame_names_the_features_of_the_clusters(blobs):
     described = found.judgement.clusters.descriptions[found.best]
     assert set(described.features) <= {"age", "pay", "size", "mood"}
     np.testing.assert_array_equal(found.predict(frame), found.labels_)
+
+
+def test_a_frame_whose_columns_have_numbers_for_names_is_explored(blobs):
+    X, _ = blobs
+    options = {"methods": ["ward"], "k": [2, 3], "embeddings": [], "n_draws": 0}
+    frame = pd.DataFrame(X)
+    assert ws.explore({"one": frame, "two": frame}, **options).n_clusters == 3
+    gappy = frame.copy()
+    gappy.iloc[3, 1] = np.nan
+    assert "1 has gaps" in ws.explore(gappy, k=[2, 3], n_draws=0).notes[0]
+
+
+def test_a_single_column_has_a_neighbour_embedding(blobs):
+    X, _ = blobs
+    found = ws.explore(X[:, :1], methods=["ward"], k=[2, 3], embeddings=["tsne"], n_draws=0)
+    assert found.runs.spaces["tsne"].shape == (len(X), 2)
 
 
 def test_words_and_gaps_in_a_frame_are_compared_by_gower(blobs):
@@ -328,6 +344,8 @@ def test_nearest_neighbours_vote_by_the_inverse_of_their_distance():
         ({}, {}, "X must hold at least one embedding"),
         ({"a": np.eye(9), "b": np.eye(8)}, {}, "embeddings of the same objects, got 8 in 'b'"),
         (np.full((9, 2), np.nan), {}, "X must be finite"),
+        (np.eye(9), {"methods": ["average"]}, "methods must suit X, got average: k-medoids and"),
+        (np.eye(9), {"methods": {"a": MeanShift()}}, r"methods\['a'\] must have a parameter"),
         (np.eye(9), {"methods": {"kmeans": 3}}, r"methods\[.*\] must be a scikit-learn estimator"),
     ],
 )

@@ -15,9 +15,11 @@ from wellsep.cli.deliver import Outputs
 from wellsep.cli.options import ONE_CLUSTER, cache_folder, parse_range
 from wellsep.cli.printing import print_columns, print_error, print_line, progress_bar
 from wellsep.cli.reading import TableReader, named
+from wellsep.runs import NoRuns
 
 SHOWN = ("rank", "partition", "clusters", "score", "coverage")
 MOST_SHOWN = 10  # candidates of the table
+EMBEDDINGS = (".npy", ".npz", ".csv", ".tsv", ".parquet")  # files of a folder without runs
 
 
 def explore(
@@ -85,8 +87,7 @@ def explore(
     """
     outputs = Outputs(as_json, save, output, report, labels=True, context=context)
     outputs.check(data)
-    reader = TableReader([data], ids=ids, no_header=no_header, columns=columns)
-    X, names = _read(reader, data)
+    X, names = _read(data, {"ids": ids, "no_header": no_header, "columns": columns})
     with progress_bar() as told:
         found = ws.explore(
             X,
@@ -117,13 +118,20 @@ def _print_found(found: Any) -> None:
         print_line(line)
 
 
-def _read(reader: TableReader, path: Path) -> tuple[Any, Any]:
+def _read(path: Path, flags: dict[str, Any]) -> tuple[Any, Any]:
     """The data as `explore` takes them, and the names of the objects; words and gaps may be."""
     from wellsep.tables.reading import is_table, read_table
 
     if path.is_dir() and not is_anndata(path):
-        runs = ws.load_runs(path)
+        try:
+            runs = ws.load_runs(path)
+        except NoRuns:
+            files = sorted(one for one in path.iterdir() if one.suffix in EMBEDDINGS)
+            if not files:
+                raise
+            return _read_embeddings(TableReader(files, **flags), files)
         return runs, runs.ids
+    reader = TableReader([path], **flags)
     if is_anndata(path):
         return path, None
     if is_table(path):
@@ -138,3 +146,15 @@ def _read(reader: TableReader, path: Path) -> tuple[Any, Any]:
     X, names = reader.data(path)
     reader.tell()
     return named(reader, X), names
+
+
+def _read_embeddings(reader: TableReader, files: list[Path]) -> tuple[dict[str, Any], Any]:
+    """One embedding from each file, all in the order of the first one's ids."""
+    read = {path: reader.data(path) for path in files}
+    ids = read[files[0]][1]
+    spaces = {
+        path.stem: reader.in_order(ids, files[0].name, names, path, X)
+        for path, (X, names) in read.items()
+    }
+    reader.tell()
+    return spaces, ids

@@ -108,7 +108,7 @@ def check_estimator(estimator: Any, name: str = "estimator") -> Any:
     return estimator
 
 
-def count_parameter(estimator: Any, named: str | None = None) -> str:
+def count_parameter(estimator: Any, named: str | None = None, name: str = "estimator") -> str:
     """The parameter that holds K, with the prefix of a pipeline's last step."""
     if named is not None:
         check_text("parameter", named)
@@ -116,12 +116,13 @@ def count_parameter(estimator: Any, named: str | None = None) -> str:
     options = (
         [named] if named else [prefix_of(estimator) + p for p in ("n_clusters", "n_components")]
     )
-    for name in options:
-        if name in known:
-            return name
+    for option in options:
+        if option in known:
+            return option
+    remedy = "; name it with parameter=" if name == "estimator" else ""
     raise ValueError(
-        f"estimator must have a parameter {' or '.join(map(repr, options))}, "
-        f"got {type(last_step(estimator)).__name__}; name it with parameter=."
+        f"{name} must have a parameter {' or '.join(map(repr, options))}, "
+        f"got {type(last_step(estimator)).__name__}{remedy}."
     )
 
 

@@ -94,10 +94,11 @@ def check_methods(methods: Any) -> dict[str, Any] | None:
     if methods is None:
         return None
     if isinstance(methods, Mapping):
-        return {
-            str(name): clone(check_estimator(model, f"methods[{name!r}]"))
-            for name, model in methods.items()
-        }
+        for name, model in methods.items():
+            check_estimator(model, f"methods[{name!r}]")
+            if not isinstance(model, HDBSCAN):
+                count_parameter(model, name=f"methods[{name!r}]")
+        return {str(name): clone(model) for name, model in methods.items()}
     names = [methods] if isinstance(methods, str) else check_names("methods", methods)
     if not names:
         raise ValueError("methods must hold at least one method, got none.")

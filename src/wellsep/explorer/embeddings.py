@@ -48,7 +48,7 @@ def embed(space: Any, kind: str, seed: int) -> np.ndarray | None:
         if kind == "umap":
             return _umap(table, metric, seed)
         near = min(30.0, (len(table) - 1) / 4)
-        start = "random" if pairs else "pca"
+        start = "random" if pairs or table.shape[1] < 2 else "pca"
         model = TSNE(2, perplexity=near, init=start, metric=metric, random_state=seed)
         return np.asarray(model.fit_transform(table), dtype=np.float64)
 

@@ -137,7 +137,13 @@ def explore(
         scores = Path(scratch if folder is None else folder) / "scores"
         options = {"device": device, "cache": scores, "progress": progress, "random_state": seed}
         for _ in range(ROUNDS):
-            making.make(candidates.list_jobs(spaces, wanted, more, first=not tried))
+            jobs = candidates.list_jobs(spaces, wanted, more, first=not tried)
+            if not (jobs or tried):
+                raise ValueError(
+                    f"methods must suit X, got {listing(wanted or ())}: k-medoids and average take "
+                    "distances, the others rows."
+                )
+            making.make(jobs)
             tried += more
             runs = making.runs(given)
             judgement = judge(runs, X=given.table, n_draws=n_draws, **computing, **options)
@@ -274,8 +280,8 @@ class _Making:
 
     def notes(self) -> list[str]:
         """What was not made, and why."""
-        on = ". The same call with the same cache goes on."
-        notes = [self.stopped + on] if self.stopped else []
+        on = "with a cache it" if self.folder is None else "the same call"
+        notes = [f"{self.stopped}; {on} goes on."] if self.stopped else []
         for name, why in list(self.failed.items())[:1]:
             lost = count(len(self.failed), "candidate")
             notes.append(f"{lost} could not be made, {name!r} since: {why}")

@@ -124,7 +124,9 @@ def _single(X: Any) -> tuple[Any, list[str]]:
     frame = open_frame(X)
     kinds = frame.schema.items()
     words = [name for name, kind in kinds if not (kind.is_numeric() or kind == nw.Boolean)]
-    gaps = [name for name in frame.columns if name not in words and _has_gaps(frame[name])]
+    gaps = [
+        name for name in frame.columns if name not in words and _has_gaps(frame.get_column(name))
+    ]
     if not words and not gaps:
         return X, []
     why = f"{listing(map(repr, words or gaps), 4)} {'holds words' if words else 'has gaps'}"
