@@ -120,21 +120,6 @@ def test_cutting_a_small_tree_by_hand():
     assert cut_tree(children, 1).tolist() == [0] * 5
 
 
-def test_warm_starts_find_the_blobs_and_sums_of_squares_that_fall(X):
-    chosen = ws.choose_k(X, range(2, 9), warm_start=True, random_state=0, **QUICK)
-    assert chosen.best == 4
-    sums = [
-        sum(((X[labels == c] - X[labels == c].mean(axis=0)) ** 2).sum() for c in np.unique(labels))
-        for labels in chosen.labels
-    ]
-    assert np.all(np.diff(sums) < 0)
-
-
-def test_warm_starts_need_an_estimator_that_can_be_started(X):
-    with pytest.raises(ValueError, match="warm_start must be False for an estimator without init"):
-        ws.choose_k(X, [2, 3], estimator=AgglomerativeClustering(), warm_start=True)
-
-
 def test_each_index_votes_once_by_its_mean_over_the_repeats():
     values = [
         [[0.1, 5], [0.9, 3], [0, 9]],

@@ -11,14 +11,17 @@ from cluster.test_choose_k import fresh
 from scipy.stats import skew
 from sklearn.cluster import AgglomerativeClustering, SpectralClustering
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.cluster.k_choice.choose import parse_voters
+from wellsep.cluster.k_choice import evidence
+from wellsep.cluster.k_choice.choose import RANGE, parse_voters
 from wellsep.cluster.k_choice.evidence import draw_sample
+from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN
 from wellsep.cluster.k_choice.result import knee
 from wellsep.cluster.kmeans import kmeans_labels
 from wellsep.indices.gap import gain_over_one, gaps, one_error_rule
@@ -136,6 +139,44 @@ def test_the_gate_passes_clusters_and_names_where_it_was_largest(blobs):
     assert "There is more than one cluster: K = " in chosen.explain()
 
 
+def test_the_gate_asks_about_the_best_k_of_the_first_index_and_then_about_all(blobs, nothing):
+    first = ws.choose_k(blobs, SMALL, indices="silhouette", random_state=0)
+    assert first.gap_k.tolist() == [1, first.best]
+    whole = ws.choose_k(blobs, SMALL, indices=["silhouette", "gap"], random_state=0)
+    assert whole.gap_k.tolist() == [1, *SMALL]
+    at = whole.gap_k.tolist().index(first.best)
+    np.testing.assert_array_equal(first.gap, whole.gap[[0, at]])
+    np.testing.assert_array_equal(first.gap_error, whole.gap_error[[0, at]])
+    none = ws.choose_k(nothing, SMALL, indices="silhouette", random_state=0)
+    assert none.structure is False
+    assert none.gap_k.tolist() == [1, *SMALL]
+
+
+def test_a_k_that_cannot_be_found_again_is_split_no_further(blobs, monkeypatch):
+    rng = np.random.RandomState(0)
+    sample = draw_sample(blobs, ws.KMeans(n_init=2), "n_clusters", None, False, rng)
+
+    def strengths():
+        found = evidence.strengths(
+            sample,
+            range(2, 9),
+            5,
+            lambda function, tasks, what: [function(*task) for task in tasks],
+        )
+        assert found[1] == {}
+        return found[0]
+
+    values = strengths()
+    monkeypatch.setattr(evidence, "FOUND_AGAIN", -1.0)  # five splits of every K
+    whole = strengths()
+    above = whole > FOUND_AGAIN
+    assert above.any()
+    assert not above.all()
+    np.testing.assert_array_equal(values > FOUND_AGAIN, above)
+    np.testing.assert_array_equal(values[above], whole[above])
+    assert not np.array_equal(values, whole)
+
+
 def test_objects_in_a_few_places_have_more_than_one_cluster():
     X = np.repeat([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]], 10, axis=0)
     chosen = ws.choose_k(X, [2, 3], indices="silhouette", estimator=AgglomerativeClustering())
@@ -248,6 +289,27 @@ def test_the_default_range_is_extended_once_if_an_index_wants_more():
     given = ws.choose_k(X, range(2, 16), indices="silhouette", gate=False, random_state=0)
     assert given.k[-1] == 15
     assert given.wants_more == ("silhouette",)
+
+
+class FailsBeyondTheRange(AgglomerativeClustering):
+    def fit(self, X, y=None):
+        if self.n_clusters > RANGE[-1]:
+            raise ArithmeticError("too many")
+        return super().fit(X)
+
+
+def test_an_extension_that_cannot_be_fitted_leaves_what_was_found(monkeypatch):
+    monkeypatch.setattr("wellsep.cluster.fitting.is_tree", lambda model: False)
+    monkeypatch.setattr("wellsep.cluster.k_choice.choose.is_tree", lambda model: False)
+    rng = np.random.default_rng(0)
+    X = np.repeat([[10.0 * i, 10.0 * j] for i in range(5) for j in range(4)], 6, axis=0)
+    X += rng.normal(size=X.shape)
+    with pytest.warns(FitFailedWarning):
+        chosen = ws.choose_k(X, estimator=FailsBeyondTheRange(), indices="silhouette")
+    assert chosen.k.tolist() == list(RANGE)
+    assert min(chosen.failures) == RANGE[-1] + 1
+    assert chosen.labels.dtype.kind == "i"
+    assert chosen.labels.shape == (len(RANGE), len(X))
 
 
 def test_the_default_range_ends_before_the_number_of_objects():

@@ -407,7 +407,6 @@ def choosing() -> Results:
         "plain": {},
         "repeats": {"n_repeats": 2, "subsample": 0.8},
         "weights": {"sample_weight": weights},
-        "warm": {"estimator": ws.CFMeans(), "warm_start": True},
         "all indices": {"indices": INDICES},
     }.items():
         options = {"estimator": model, **votes, **options}

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -46,7 +45,6 @@ def fit_each(
     X: Any,
     weights: Any = None,
     seed: int | None = None,
-    warm: bool = False,
 ) -> list[Fitted | Exception]:
     """Fit a clusterer for every K; a K that fails comes back as its error."""
     model = clone(model) if seed is None else seeded(clone(model), int(seed))
@@ -58,22 +56,12 @@ def fit_each(
         except Exception as error:  # a clusterer may raise what it likes
             return [error] * len(ks)
     fits: list[Fitted | Exception] = []
-    before = None
     for k in ks:
-        candidate = clone(model).set_params(**{parameter: k})
         try:
-            if warm and before is not None:
-                start = grown_start(before, k, X, np.random.RandomState(seed))
-                given = {f"{prefix_of(model)}init": start, f"{prefix_of(model)}n_init": 1}
-                known = candidate.get_params()
-                candidate.set_params(**{name: v for name, v in given.items() if name in known})
-            fitted = fit_labels(candidate, X, params)
+            fits.append(fit_labels(clone(model).set_params(**{parameter: k}), X, params))
         except Exception as error:
             error.add_note(f"while fitting {parameter} = {k}")
             fits.append(error)
-            continue
-        before = fitted.estimator if warm else None
-        fits.append(fitted)
     return fits
 
 
@@ -126,12 +114,15 @@ def count_parameter(estimator: Any, named: str | None = None, name: str = "estim
     )
 
 
-def seeded(estimator: Any, seed: int) -> Any:
-    """The estimator with every random_state in it set."""
+def seeded(estimator: Any, seed: int, *, where_free: bool = False) -> Any:
+    """The estimator with every random_state in it set, or every one that is None."""
     names = [
-        n for n in estimator.get_params() if n == "random_state" or n.endswith("__random_state")
+        name
+        for name, value in estimator.get_params().items()
+        if (name == "random_state" or name.endswith("__random_state"))
+        and not (where_free and value is not None)
     ]
-    return estimator.set_params(**dict.fromkeys(names, seed))
+    return estimator.set_params(**dict.fromkeys(names, seed)) if names else estimator
 
 
 def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
@@ -211,7 +202,7 @@ def metric_of(model: Any) -> str:
     return metric if isinstance(metric, str) else "euclidean"
 
 
-# ---------------------------------------------------------------- trees and grown starts
+# ---------------------------------------------------------------- trees
 
 
 def is_tree(estimator: Any) -> bool:
@@ -245,24 +236,3 @@ def cut_tree(children: np.ndarray, n_clusters: int) -> np.ndarray:
     for merge in range(n - n_clusters - 1, -1, -1):
         root[children[merge]] = root[n + merge]
     return np.unique(root[:n], return_inverse=True)[1].astype(np.int32)
-
-
-_TRIALS = 16  # rows drawn for each new centre
-
-
-def grown_start(fitted: Any, n_clusters: int, X: Any, random_state: np.random.RandomState) -> Any:
-    """The centres of a fit with fewer clusters, and new ones added by greedy k-means++."""
-    inside = fitted[:-1].transform(X) if isinstance(fitted, Pipeline) else X
-    inside = inside if hasattr(inside, "tocsr") else to_numpy(inside)
-    centers = to_numpy(last_step(fitted).cluster_centers_)
-    squares = euclidean_distances(inside, centers, squared=True).min(axis=1)
-    while len(centers) < n_clusters:
-        total = squares.sum()
-        share = squares / total if total > 0 else None
-        rows = inside[random_state.choice(len(squares), _TRIALS, p=share)]
-        left = np.minimum(euclidean_distances(rows, inside, squared=True), squares)
-        chosen = left.sum(axis=1).argmin()
-        new = rows[[chosen]]
-        centers = np.vstack([centers, new.toarray() if hasattr(new, "toarray") else new])
-        squares = left[chosen]
-    return centers

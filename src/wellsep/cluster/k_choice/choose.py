@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -38,9 +39,7 @@ from wellsep.cluster.fitting import (
     given_to,
     is_pairwise,
     is_tree,
-    last_step,
     of_distances,
-    prefix_of,
     scoring_space,
     takes_distances,
     weight_params,
@@ -55,14 +54,14 @@ from wellsep.cluster.k_choice.evidence import (
     mixture_bics,
     strengths,
 )
-from wellsep.cluster.k_choice.result import CRITERIA, UNTESTED, ChosenK
+from wellsep.cluster.k_choice.result import CRITERIA, GATE, UNTESTED, ChosenK
 from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.kmedoids import KMedoids
 from wellsep.cluster.worker_processes import Progress, in_workers
 from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.distances.base import PairSpace
 from wellsep.indices.external import ari_score
-from wellsep.indices.gap import within_sums
+from wellsep.indices.gap import gain_over_one, within_sums
 from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices
 from wellsep.indices.scoring import score_partitions
 from wellsep.partitions import Partitions
@@ -136,7 +135,6 @@ def choose_k(
     gate: bool = True,
     n_repeats: int = 1,
     subsample: int | float | None = None,
-    warm_start: bool = False,
     space: Any = None,
     parameter: str | None = None,
     sample_weight: Any = None,
@@ -177,10 +175,6 @@ def choose_k(
         partitions a stability.
     subsample : float or int, optional
         Share or number of objects drawn for each repeat, without replacement.
-    warm_start : bool
-        Start each K from the centres found for the K before and far rows added to them (greedy
-        k-means++). Faster than restarts, and the sum of squares falls with K; but an early bad
-        choice lives on. For estimators with ``init`` and ``cluster_centers_``.
     space : array-like of shape (n, d'), transformer or None
         Where partitions are scored; X by default. A pipeline that scales X is judged on unscaled
         X unless this says otherwise: ``space=StandardScaler()``.
@@ -208,9 +202,11 @@ def choose_k(
 
     Notes
     -----
-    The gate asks for max over K of (Gap(K) − Gap(1)) / s(K) > 3, with 20 references. Gap
-    statistic, prediction strength and mixture are computed on at most 2,000 objects. Sparse X is
-    never made dense: gap statistic and mixture use its first 50 principal axes.
+    The gate asks for some K with (Gap(K) − Gap(1)) / s(K) > 3, with 20 references: for the K of
+    the best value of the first index, and for all K where that one gains too little. Prediction
+    strength is a mean over 5 splits; a K that cannot come above .8 any more is split no further.
+    Gap statistic, prediction strength and mixture are computed on at most 2,000 objects. Sparse X
+    is never made dense: gap statistic and mixture use its first 50 principal axes.
 
     References
     ----------
@@ -245,12 +241,9 @@ def choose_k(
     weights = check_weights(sample_weight, n)
     check_jobs(n_jobs)
     check_flag("gate", gate)
-    check_flag("warm_start", warm_start)
     check_function("progress", progress)
     parameter = count_parameter(model, parameter)
     weight_params(model, weights)
-    if warm_start:
-        _check_warm(model)
     pairwise = is_pairwise(model)
     if pairwise and X.shape[1] != n:
         raise ValueError(f"X must be square for a clusterer of distances, got shape {X.shape}.")
@@ -282,26 +275,41 @@ def choose_k(
         repeats=list(zip(rows, seeds, strict=True)),
         weights=weights,
         noise=noise,
-        warm=warm_start,
         by_distances=pairwise and space is None,
         sample=draw_sample(X, halved, parameter, weights, pairwise, rng, rough=rough),
-        gate=gate,
         seed=seed,
         n_jobs=n_jobs,
         in_workers=partial(in_workers, n_jobs=n_jobs, progress=progress),
     )
+    tested: dict[str, Any] = {
+        "first_end": ks[-1],
+        "not_tested": job.sample.untestable if gate else UNTESTED,
+    }
     if (apart or not pairwise) and all_equal(X):  # equal similarities say nothing
-        return _record(job, [equal_objects(job, ks)], NO_GAP, ks[-1], all_equal=True)
-    gap = gap_of(job, ks)
-    parts = [try_numbers(job, ks, gap)]
-    if not parts[0].ks:
-        raise next(iter(parts[0].failures.values()))
-    chosen = _record(job, parts, gap, ks[-1])
-    more = _more(ks[-1], n if size is None else size) if k_range is None else []
+        same = Fitted(None, np.zeros(size or n, dtype=np.int32), 0.0)
+        chosen = judge_fits(job, ks, [[same] * len(ks)] * n_repeats, NO_GAP, all_equal=True)
+        return replace(chosen, **tested)
+    gap_votes = any(voter.name == "gap" for voter in voters)
+    testable = (gate or gap_votes) and not job.sample.untestable and ks[-1] > 1
+    gap = NO_GAP
+    if testable and gap_votes:
+        gap = gap_curve(job.sample, ks, seed, job.in_workers)
+    fits = fit_numbers(job, ks)
+    chosen = replace(judge_fits(job, ks, fits, gap), **tested)
+    if not len(chosen.k):
+        raise next(one for run in fits for one in run if isinstance(one, Exception))
+    if testable and not gap_votes:
+        first = np.nan_to_num(chosen.values[0, :, 0] * chosen.directions[0], nan=-np.inf).argmax()
+        for asked in ([int(chosen.k[first])], ks):  # all, if the best of the first index fails
+            gap = gap_curve(job.sample, asked, seed, job.in_workers)
+            if (gain_over_one(gap.gap, gap.error) > GATE).any():
+                break
+        chosen = replace(chosen, gap_k=gap.k, gap=gap.gap, gap_error=gap.error)
+    more = _more(ks[-1], size or n) if k_range is None else []
     if more and chosen.structure is not False and chosen.wants_more:
-        wider = gap_of(job, [*ks, *more]) if "gap" in chosen.indices else gap
-        parts.append(try_numbers(job, more, wider))
-        chosen = _record(job, parts, wider, ks[-1])
+        if testable and gap_votes:
+            gap = gap_curve(job.sample, [*ks, *more], seed, job.in_workers)
+        chosen = _joined(chosen, judge_fits(job, more, fit_numbers(job, more), gap))
     if chosen.failures:
         warnings.warn(
             f"K = {', '.join(map(str, chosen.failures))} could not be fitted. The other "
@@ -317,46 +325,16 @@ def _more(end: int, n: int) -> list[int]:
     return list(range(end + 1, min(math.ceil(5 * end / 3), n // 5) + 1))
 
 
-def _record(
-    job: Job, parts: list[Tried], gap: GapCurve, first_end: int, *, all_equal: bool = False
-) -> ChosenK:
-    runs = [[one for part in parts for one in part.runs[r]] for r in range(len(job.repeats))]
-    rows = [rows for rows, _ in job.repeats]
-    untested = "" if job.gate else UNTESTED
-    return ChosenK(
-        k=np.array([k for part in parts for k in part.ks]),
-        indices=tuple(voter.name for voter in job.voters),
-        directions=np.array([voter.direction for voter in job.voters]),
-        values=np.concatenate([part.values for part in parts], axis=1),
-        at_one=parts[0].at_one,
-        n_clusters=np.concatenate([part.n_clusters for part in parts], axis=1),
-        coverage=np.concatenate([part.coverage for part in parts], axis=1),
-        seconds=np.array([[fitted.seconds for fitted in run] for run in runs]),
-        stability=_stability(rows, runs),
-        labels=np.stack([fitted.labels for fitted in runs[0]]),
-        objects=np.arange(job.X.shape[0]) if rows[0] is None else rows[0],
-        estimator=" ".join(repr(job.model).split()),
-        parameter=job.parameter,
-        gap_k=gap.k,
-        gap=gap.gap,
-        gap_error=gap.error,
-        not_tested=untested or job.sample.untestable,
-        first_end=first_end,
-        n_sampled=job.sample.n,
-        skewness=job.sample.skewness,
-        all_equal=all_equal,
-        reasons={key: why for part in parts for key, why in part.reasons.items()},
-        failures={
-            k: f"{type(error).__name__}: {error}"
-            for part in parts
-            for k, error in part.failures.items()
-        },
-        clusterers={
-            k: fitted.estimator
-            for k, fitted in zip((k for part in parts for k in part.ks), runs[0], strict=True)
-            if fitted.estimator is not None
-        },
-    )
+def _joined(first: ChosenK, more: ChosenK) -> ChosenK:
+    """What was found on a range and on its extension."""
+    fields: dict[str, Any] = {name: getattr(more, name) for name in ("gap_k", "gap", "gap_error")}
+    axes = {"k": 0, "labels": 0, "stability": 0}
+    axes |= {"values": 1, "n_clusters": 1, "coverage": 1, "seconds": 1}  # repeats come first
+    for name, axis in axes.items():
+        fields[name] = np.concatenate([getattr(first, name), getattr(more, name)], axis=axis)
+    for name in ("reasons", "failures", "clusterers"):
+        fields[name] = {**getattr(first, name), **getattr(more, name)}
+    return replace(first, **fields)
 
 
 def _stability(rows, runs) -> np.ndarray:
@@ -420,14 +398,6 @@ def sample_size(subsample: Any, n: int) -> int | None:
     return check_count("subsample", subsample, 2, n)
 
 
-def _check_warm(model: Any) -> None:
-    if f"{prefix_of(model)}init" not in model.get_params():
-        raise ValueError(
-            "warm_start must be False for an estimator without init, "
-            f"got {type(last_step(model)).__name__}."
-        )
-
-
 # ------------------------------------------------------------------- fits and scores
 
 
@@ -443,40 +413,15 @@ class Job(NamedTuple):
     repeats: list[tuple[np.ndarray | None, Any]]  # the rows drawn, None for all, and the seed
     weights: np.ndarray | None
     noise: str
-    warm: bool
     sample: Sample
-    gate: bool
     seed: int
     n_jobs: int | None
     in_workers: InWorkers
 
 
-class Tried(NamedTuple):
-    """Some numbers of clusters, fitted and scored."""
-
-    ks: list[int]
-    runs: list[list[Fitted]]  # by repeat and K
-    values: np.ndarray  # (R, nK, I)
-    at_one: np.ndarray  # (I,)
-    n_clusters: np.ndarray  # (R, nK)
-    coverage: np.ndarray  # (R, nK)
-    reasons: dict[tuple[int, str], str]
-    failures: dict[int, Exception]
-
-
-def gap_of(job: Job, ks: list[int]) -> GapCurve:
-    """The gap statistic, where it is asked for and can be computed."""
-    if not (job.gate or any(voter.name == "gap" for voter in job.voters)):
-        return NO_GAP
-    if job.sample.untestable or max(ks) < 2:
-        return NO_GAP
-    return gap_curve(job.sample, ks, job.seed, job.in_workers)
-
-
-def try_numbers(job: Job, ks: list[int], gap: GapCurve) -> Tried:
-    """Fit some numbers of clusters in every repeat, and compute what the voters say on them."""
-    together = job.warm or is_tree(job.model)
-    groups = [ks] if together else [[k] for k in ks]
+def fit_numbers(job: Job, ks: list[int]) -> list[list[Fitted | Exception]]:
+    """Fit some numbers of clusters in every repeat."""
+    groups = [ks] if is_tree(job.model) else [[k] for k in ks]
     tasks = [
         (
             job.model,
@@ -485,27 +430,75 @@ def try_numbers(job: Job, ks: list[int], gap: GapCurve) -> Tried:
             cut_rows(job.X, rows, job.sample.pairwise),
             _of_rows(job.weights, rows),
             seed,
-            job.warm,
         )
         for rows, seed in job.repeats
         for group in groups
     ]
     flat = [fitted for group in job.in_workers(fit_each, tasks, what="fits") for fitted in group]
-    fits = [flat[start : start + len(ks)] for start in range(0, len(flat), len(ks))]
-    failures: dict[int, Exception] = {}
-    for k, of_k in zip(ks, zip(*fits, strict=True), strict=True):
-        failed = [one for one in of_k if isinstance(one, Exception)]
-        if failed:
-            failures[k] = failed[0]
-    runs = [[one for k, one in zip(ks, run, strict=True) if k not in failures] for run in fits]
+    return [flat[start : start + len(ks)] for start in range(0, len(flat), len(ks))]
+
+
+def judge_fits(
+    job: Job,
+    ks: list[int],
+    fits: list[list[Fitted | Exception]],
+    gap: GapCurve,
+    *,
+    all_equal: bool = False,
+) -> ChosenK:
+    """What the voters say on some numbers of clusters; one that failed in a repeat is left out."""
+    failures: dict[int, str] = {}
+    fitted: list[list[Fitted]] = []  # of each K, by repeat
+    for k, *of_k in zip(ks, *fits, strict=True):
+        error = next((one for one in of_k if isinstance(one, Exception)), None)
+        if error is None:
+            fitted.append(of_k)
+        else:
+            failures[k] = f"{type(error).__name__}: {error}"
     ks = [k for k in ks if k not in failures]
-    values = np.full((len(runs), len(ks), len(job.voters)), np.nan)
-    if not ks:
-        none, nothing = np.full(len(job.voters), np.nan), np.zeros((len(runs), 0))
-        return Tried(ks, runs, values, none, nothing.astype(int), nothing, {}, failures)
-    n_clusters, coverage, reasons = _score(job, ks, runs, values)
-    at_one = _criteria(job, ks, runs, gap, values, reasons)
-    return Tried(ks, runs, values, at_one, n_clusters, coverage, reasons, failures)
+    runs = [[of_k[r] for of_k in fitted] for r in range(len(fits))]
+    rows = [rows for rows, _ in job.repeats]
+    shape = (len(runs), len(ks))
+    values = np.full((*shape, len(job.voters)), np.nan)
+    at_one = np.full(len(job.voters), np.nan)
+    n_clusters, coverage = np.ones(shape, dtype=int), np.ones(shape)
+    reasons: dict[tuple[int, str], str] = {}
+    if all_equal:
+        reasons = {(k, voter.name): "all objects are equal" for k in ks for voter in job.voters}
+    elif ks:
+        n_clusters, coverage, reasons = _score(job, ks, runs, values)
+        at_one = _criteria(job, ks, runs, gap, values, reasons)
+    n = job.X.shape[0] if rows[0] is None else len(rows[0])
+    return ChosenK(
+        k=np.array(ks, dtype=int),
+        indices=tuple(voter.name for voter in job.voters),
+        directions=np.array([voter.direction for voter in job.voters]),
+        values=values,
+        at_one=at_one,
+        n_clusters=n_clusters,
+        coverage=coverage,
+        seconds=np.array([[fitted.seconds for fitted in run] for run in runs]),
+        stability=_stability(rows, runs),
+        labels=np.array([one.labels for one in runs[0]] or np.empty((0, n), dtype=np.int32)),
+        objects=np.arange(n) if rows[0] is None else rows[0],
+        estimator=" ".join(repr(job.model).split()),
+        parameter=job.parameter,
+        gap_k=gap.k,
+        gap=gap.gap,
+        gap_error=gap.error,
+        not_tested="",
+        first_end=0,
+        n_sampled=job.sample.n,
+        skewness=job.sample.skewness,
+        all_equal=all_equal,
+        reasons=reasons,
+        failures=failures,
+        clusterers={
+            k: fitted.estimator
+            for k, fitted in zip(ks, runs[0], strict=True)
+            if fitted.estimator is not None
+        },
+    )
 
 
 def _score(
@@ -601,24 +594,6 @@ def _inertias(
         values[r, noisy] = np.nan
         totals.append(sums[0])
     return float(np.mean(totals)), values, why
-
-
-def equal_objects(job: Job, ks: list[int]) -> Tried:
-    """Nothing to fit: all objects are equal, and in one cluster whatever K is."""
-    shape = (len(job.repeats), len(ks))
-    sizes = [job.X.shape[0] if rows is None else len(rows) for rows, _ in job.repeats]
-    one = [[Fitted(None, np.zeros(n, dtype=np.int32), 0.0)] * len(ks) for n in sizes]
-    why = "all objects are equal"
-    return Tried(
-        ks=ks,
-        runs=one,
-        values=np.full((*shape, len(job.voters)), np.nan),
-        at_one=np.full(len(job.voters), np.nan),
-        n_clusters=np.ones(shape, dtype=int),
-        coverage=np.ones(shape),
-        reasons={(k, voter.name): why for k in ks for voter in job.voters},
-        failures={},
-    )
 
 
 def _of_rows(weights: np.ndarray | None, rows: np.ndarray | None) -> np.ndarray | None:

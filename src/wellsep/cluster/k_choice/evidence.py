@@ -27,11 +27,12 @@ from wellsep.cluster.fitting import (
     all_equal,
     cut_rows,
     fit_each,
+    is_tree,
     last_step,
     metric_of,
     prefix_of,
 )
-from wellsep.cluster.k_choice.prediction_strength import draw_halves, split_strengths
+from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN, draw_halves, split_strengths
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
 from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.indices.gap import ReferenceBox, gaps, within_sums
@@ -39,6 +40,7 @@ from wellsep.indices.gap import ReferenceBox, gaps, within_sums
 OBJECTS = 2000  # of the sample at most
 REFERENCES = 20  # of the gap statistic
 SPLITS = 5  # in halves, for the prediction strength
+AT_ONCE = 4  # groups of K that are split in halves at the same time
 AXES = 50  # of a sparse sample with more columns than that
 FORMS = ("full", "tied", "diag", "spherical")  # of covariances; the BIC chooses among them
 FULL = 20  # columns up to which the first two are tried: they have a parameter for each pair
@@ -199,45 +201,52 @@ def strengths(
     sample: Sample, ks: Sequence[int], seed: int, in_workers: InWorkers
 ) -> tuple[np.ndarray, dict[int, str]]:
     """The prediction strength of every K, a mean over splits; and why some have none."""
-    tasks = [(sample, list(ks), seed + split) for split in range(SPLITS)]
-    splits = in_workers(_split, tasks, what="prediction strength")
-    values = np.array([values for values, _ in splits]).mean(axis=0)
-    return values, {k: why for _, reasons in reversed(splits) for k, why in reasons.items()}
-
-
-def _split(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, dict[int, str]]:
-    """The strength of each K in one split; NaN, with a reason, where a half cannot be fitted."""
-    values, reasons = np.full(len(ks), np.nan), {}
-    halves = draw_halves(sample.n, np.random.RandomState(seed % 2**31))
-    weights = [None if sample.weights is None else sample.weights[rows] for rows in halves]
-    with _quiet():
-        fits = [
-            _fits(
-                sample.model,
-                sample.parameter,
-                ks,
-                cut_rows(sample.X, rows, sample.pairwise),
-                half_weights,
-                seed % 2**31,
-            )
-            for rows, half_weights in zip(halves, weights, strict=True)
-        ]
-    for position, (k, first, second) in enumerate(zip(ks, *fits, strict=True)):
-        failed = next((one for one in (first, second) if isinstance(one, Exception)), None)
-        if failed is not None:
-            reasons[k] = f"a half of the objects could not be clustered: {failed}"
-            continue
-        try:
-            values[position] = split_strengths(
-                sample.X,
-                halves,
-                (first, second),
-                metric=sample.metric if sample.metric in ("cosine", PRECOMPUTED) else "euclidean",
-                sample_weight=sample.weights,
-            ).weakest
-        except UndefinedIndex as error:
-            reasons[k] = str(error)
+    n_groups = 1 if is_tree(sample.model) else min(AT_ONCE, len(ks))
+    groups = [list(ks[start::n_groups]) for start in range(n_groups)]
+    tasks = [(sample, group, seed) for group in groups]
+    values, reasons = np.empty(len(ks)), dict[int, str]()
+    of_groups = in_workers(_strengths, tasks, what="prediction strength")
+    for start, (of_group, why) in enumerate(of_groups):
+        values[start::n_groups] = of_group
+        reasons |= why
     return values, reasons
+
+
+def _strengths(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, dict[int, str]]:
+    """The mean strength of each K over splits; NaN, with a reason, where a half has no clusters.
+
+    A K is split no further once its mean could not exceed `FOUND_AGAIN` with strengths of 1 in
+    all splits that are left: its mean is then over those that were made, and lies below.
+    """
+    metric = sample.metric if sample.metric in ("cosine", PRECOMPUTED) else "euclidean"
+    totals, n_splits = np.zeros(len(ks)), np.zeros(len(ks))
+    reasons: dict[int, str] = {}
+    for split in range(SPLITS):
+        asked = np.flatnonzero(totals + SPLITS - split > FOUND_AGAIN * SPLITS)
+        if not len(asked):
+            break
+        n_splits[asked] += 1
+        drawn = (seed + split) % 2**31
+        halves = draw_halves(sample.n, np.random.RandomState(drawn))
+        fits = []
+        for rows in halves:
+            X = cut_rows(sample.X, rows, sample.pairwise)
+            weights = None if sample.weights is None else sample.weights[rows]
+            some = [ks[at] for at in asked]
+            with _quiet():
+                fits.append(_fits(sample.model, sample.parameter, some, X, weights, drawn))
+        for at, first, second in zip(asked, *fits, strict=True):
+            failed = next((one for one in (first, second) if isinstance(one, Exception)), None)
+            try:
+                if failed is not None:
+                    raise UndefinedIndex(f"a half of the objects could not be clustered: {failed}")
+                strength = split_strengths(
+                    sample.X, halves, (first, second), metric=metric, sample_weight=sample.weights
+                )
+                totals[at] += strength.weakest
+            except UndefinedIndex as error:
+                totals[at], reasons[ks[at]] = np.nan, str(error)
+    return totals / n_splits, reasons
 
 
 def mixture_bics(

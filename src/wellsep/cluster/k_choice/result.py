@@ -36,9 +36,8 @@ class Curve(NamedTuple):
 
 
 class Criterion(NamedTuple):
-    """A criterion: its meaning in a few words, its direction, and how it picks K."""
+    """A criterion: its direction, and how it picks K."""
 
-    title: str
     direction: int
     pick: Callable[[Curve], int]
 
@@ -68,23 +67,11 @@ def _found_again(curve: Curve) -> int:
 
 
 CRITERIA: dict[str, Criterion] = {
-    "elbow": Criterion(
-        "inertia, the sum of squares within clusters, and its knee",
-        -1,
-        lambda curve: knee(curve.k, curve.values),
-    ),
-    "log_elbow": Criterion("inertia, and the knee of its logarithm", -1, _log_knee),
-    "gap": Criterion(
-        "gap statistic, by the one-standard-error rule", 1, lambda curve: one_error_rule(*curve)[0]
-    ),
-    "prediction_strength": Criterion(
-        f"prediction strength: the largest K above {FOUND_AGAIN}", 1, _found_again
-    ),
-    "mixture_bic": Criterion(
-        "Bayesian information criterion of a Gaussian mixture",
-        -1,
-        lambda curve: int(curve.k[curve.values.argmin()]),
-    ),
+    "elbow": Criterion(-1, lambda curve: knee(curve.k, curve.values)),  # of the inertia
+    "log_elbow": Criterion(-1, _log_knee),
+    "gap": Criterion(1, lambda curve: one_error_rule(*curve)[0]),
+    "prediction_strength": Criterion(1, _found_again),
+    "mixture_bic": Criterion(-1, lambda curve: int(curve.k[curve.values.argmin()])),
 }
 
 
@@ -129,6 +116,7 @@ class ChosenK(Result, row_names="k"):
         What was fitted, and its parameter that holds K.
     gap_k, gap, gap_error : ndarray of shape (nG,)
         The gap statistic with K = 1 first, and its standard errors; empty if it was not computed.
+        Unless it votes, one K is enough where that one beats one cluster.
     not_tested : str
         Why it was not tested whether there is more than one cluster; empty if it was.
     first_end : int

@@ -28,6 +28,7 @@ from wellsep.cluster.fitting import (
     last_step,
     of_distances,
     prefix_of,
+    seeded,
     takes_distances,
     weight_params,
 )
@@ -39,7 +40,6 @@ from wellsep.cluster.resampling.one_draw import (
     draw_rows,
     judge_draw,
     judge_stand_in,
-    seeded_where_free,
     strengths_of,
 )
 from wellsep.cluster.resampling.result import Stability
@@ -229,7 +229,7 @@ def _clustering(model: Any, X: Any, labels: Any, weights: Any, seed: int) -> Par
     n = X.shape[0]
     if labels is not None:
         return _finished(labels, n)
-    fresh = seeded_where_free(clone(model, safe=False), seed)
+    fresh = seeded(clone(model, safe=False), seed, where_free=True)
     found = encode(fit_labels(fresh, X, weight_params(fresh, weights)).labels, n_objects=n)
     if not len(found.classes[0]):
         raise ValueError(

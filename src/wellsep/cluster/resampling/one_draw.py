@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from wellsep._checks.arrays import UndefinedIndex
 from wellsep._text.sentences import count, shown
-from wellsep.cluster.fitting import cut_rows, fit_labels, weight_params
+from wellsep.cluster.fitting import cut_rows, fit_labels, seeded, weight_params
 from wellsep.cluster.k_choice.prediction_strength import (
     distances_between,
     nearest_clusters,
@@ -62,7 +62,7 @@ def fit_rows(
     model: Any, X: Any, rows: np.ndarray, pairwise: bool, weights: np.ndarray | None, seed: int
 ) -> tuple[np.ndarray, int]:
     """Codes of the clusters that a fresh copy of the clusterer finds in some objects."""
-    fresh = seeded_where_free(clone(model, safe=False), seed)
+    fresh = seeded(clone(model, safe=False), seed, where_free=True)
     own = None if weights is None else weights[rows]
     fitted = fit_labels(fresh, cut_rows(X, rows, pairwise), weight_params(fresh, own))
     found = encode(fitted.labels, n_objects=len(rows), name="labels of the clusterer")
@@ -172,16 +172,6 @@ def draw_rows(n: int, size: int | None, rng: np.random.RandomState) -> np.ndarra
     if size is None:
         return np.unique(rng.randint(n, size=n))
     return np.sort(rng.choice(n, size, replace=False))
-
-
-def seeded_where_free(estimator: Any, seed: int) -> Any:
-    """The estimator with every random_state that is None set to the seed."""
-    names = [
-        name
-        for name, value in estimator.get_params().items()
-        if value is None and (name == "random_state" or name.endswith("__random_state"))
-    ]
-    return estimator.set_params(**dict.fromkeys(names, seed)) if names else estimator
 
 
 def best_jaccards(
