@@ -319,17 +319,17 @@ class ChosenK(Result, row_names="k"):
 
     def sentences(self) -> Iterator[str]:
         """Say whether there is more than one cluster, what each index votes for, and cautions."""
-        return iter(explanation(self))
-
-    def answer(self) -> tuple[str, ...]:
-        """Return the answer in one or two sentences, the first lines of `explain`."""
-        return tuple(answer(self))
-
-    def cautions(self) -> tuple[str, ...]:
-        """Return what to be wary of, the last lines of `explain`."""
-        return tuple(cautions(self))
-
-    _printed = answer
+        yield from self.answer()
+        if self.k[-1] > self.first_end:
+            yield (
+                f"The range was extended from {self.first_end} to {self.k[-1]}, because an index "
+                f"picked {self.first_end}."
+            )
+        yield from (f"K = {k} could not be fitted: {why}" for k, why in self.failures.items())
+        if self.failures:
+            yield "The other K are not affected."
+        yield from (self._sentence(i, name) for i, name in enumerate(self.indices))
+        yield from self.cautions()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer, the votes and the curves, as ``--json`` prints them."""
@@ -375,6 +375,163 @@ class ChosenK(Result, row_names="k"):
             defined[:] = False
         return Curve(k[defined], values[defined], error[defined])
 
+    # ------------------------------------------------------------------- sentences
+
+    def answer(self) -> tuple[str, ...]:
+        """Return how many clusters there are, and whether more than one: the first sentences."""
+        structure = self.structure
+        if self.all_equal:
+            return ("One cluster: all objects are equal.",)
+        if structure is False:
+            return (self._no_structure(), self._anyway())
+        why = self.not_tested or "the gap statistic is undefined for every K"
+        untested = (f"Whether there is more than one cluster was not tested: {why}.",)
+        ones = list(self.voters.values()).count(1)
+        of_votes = f"{ones} of {count(len(self.voters), 'vote')} {'is' if ones == 1 else 'are'}"
+        if self.best == 1:
+            first = f"One cluster: {ones} of {count(len(self.voters), 'vote')} are for K = 1."
+            return (first, *(untested if structure is None else ()), self._anyway())
+        if self.voted == 1:
+            first = (
+                f"K = {self.best} is the answer of the votes above one cluster ({self._tried()})."
+            )
+            return (first, *untested, f"{of_votes} for K = 1, too few to say so without that test.")
+        n, more = len(self.voters), len(self.wants_more)
+        if more > n:
+            who = "every index" if not n else f"{more} of {len(self.indices)} indices"
+            first = (
+                f"There may be more than {self.k[-1]} clusters: {who} picked the end of the range, "
+                f"K = {self.best}."
+            )
+        else:
+            held = "the only vote" if n == 1 else f"the median of {n} votes"
+            if more:
+                held += f" and {count(more, 'index', 'indices')} with the largest K tried"
+            first = f"K = {self.best} is {held} ({self._tried()})."
+        return (first, *(untested if structure is None else (self._structure(),)))
+
+    _printed = answer
+
+    def _no_structure(self) -> str:
+        assert self.gain is not None
+        gain, at = self.gain
+        clusterer = self.estimator.partition("(")[0]
+        return (
+            f"No structure beyond one cluster that {clusterer} could find: no K of "
+            f"{_numbers(self.gap_k[1:])} beats one cluster by more than 3 standard errors "
+            f"of the gap statistic (largest {gain:.1f}, at K = {at})."
+        )
+
+    def _structure(self) -> str:
+        assert self.gain is not None
+        gain, at = self.gain
+        if np.isinf(gain):
+            return f"There is more than one cluster: {at} clusters leave no spread within them."
+        return (
+            f"There is more than one cluster: K = {at} beats one cluster by {gain:.1f} standard "
+            "errors of the gap statistic (3 are enough)."
+        )
+
+    def _anyway(self) -> str:
+        return f"If you want more than one cluster anyway, look at K = {self.best_above_one}."
+
+    def _tried(self) -> str:
+        return f"{_numbers(self.k)} tried, {count(len(self.values), 'repeat')}"
+
+    def _sentence(self, position: int, name: str) -> str:
+        pick = self.picks[name]
+        if pick is None:
+            reasons = [why for (_, index), why in self.reasons.items() if index == name]
+            return (
+                f"{name} is undefined for every K: {reasons[0] if reasons else 'no reason given'}."
+            )
+        if name == "prediction_strength":
+            return self._strength(position, pick)
+        if pick == 1:
+            return f"{name} votes for 1 (at {self.at_one[position]:.4g})."
+        at = int(np.flatnonzero(self.k == pick)[0])
+        value = f"{self.mean[at, position]:.4g}"
+        if name in self.wants_more:
+            text = f"{name} picks {pick}, the largest K tried, at {value}"
+        else:
+            text = f"{name} votes for {pick} at {value}"
+        if len(self.values) > 1 and name not in CRITERIA:
+            often = int((self.picks_by_repeat[:, position] == pick).sum())
+            text += f" ± {self.spread[at, position]:.2g}, in {often} of {len(self.values)} repeats"
+        if name not in CRITERIA or name == "mixture_bic":
+            signed = self.mean[:, position] * self.directions[position]
+            signed[at] = np.nan
+            if not np.isnan(signed).all():
+                second = int(np.nanargmax(signed))
+                text += f"; next is {self.k[second]} at {self.mean[second, position]:.4g}"
+        return text + "."
+
+    def _strength(self, position: int, pick: int) -> str:
+        values = self.mean[:, position]
+        if pick == 1:
+            at = int(np.nanargmax(values))
+            return (
+                f"prediction_strength votes for 1: no K has more than {FOUND_AGAIN} (largest "
+                f"{values[at]:.2f}, at K = {self.k[at]})."
+            )
+        value = values[int(np.flatnonzero(self.k == pick)[0])]
+        if "prediction_strength" in self.wants_more:
+            return (
+                f"prediction_strength picks {pick}, the largest K tried ({value:.2f}, more than "
+                f"{FOUND_AGAIN} is needed)."
+            )
+        return (
+            f"prediction_strength votes for {pick}, the largest K with more than {FOUND_AGAIN} "
+            f"({value:.2f})."
+        )
+
+    def cautions(self) -> tuple[str, ...]:
+        """Return what to be wary of, the last sentences."""
+        if self.all_equal:
+            return ()
+        best = self.best_above_one if self.best == 1 else self.best
+        at = int(np.flatnonzero(self.k == best)[0])
+        n = self.labels.shape[1]
+        found = []
+        more = self.wants_more
+        if more and self.best != 1:
+            found.append(
+                f"{listing(more)} picked the largest K tried, {self.k[-1]}: try a wider range."
+            )
+        if len(self.k) == 2 and self.k[1] - self.k[0] > 1 and not self.failures:
+            low, high = self.k.tolist()
+            found.append(
+                f"Nothing between {low} and {high} was tried: pass range({low}, {high + 1}) for "
+                "all."
+            )
+        if self.structure is False and self.n_sampled < FEW:
+            found.append(
+                f"With so few objects ({self.n_sampled}) the gap statistic misses weak clusters."
+            )
+        if self.structure and self.skewness > SKEWED:
+            found.append(
+                f"A skewed column alone can look like structure (largest skewness "
+                f"{self.skewness:.1f}): try the logarithm of skewed columns."
+            )
+        if self.n_sampled < n:
+            found.append(
+                "Gap statistic, prediction strength and mixtures were computed on "
+                f"{self.n_sampled:,} of {n:,} objects."
+            )
+        if self.stability[at] < 0.8:
+            found.append(
+                f"The repeats agree little at K = {best} (adjusted Rand index "
+                f"{self.stability[at]:.2f}): its clusters depend on the start or the sample."
+            )
+        covered = float(self.coverage[:, at].mean())
+        if covered < 0.5:
+            found.append(
+                f"K = {best} is judged on {covered:.0%} of the objects; the others are noise."
+            )
+        if (self.n_clusters[:, at] != best).any():
+            found.append(f"Asked for {best}, some fits found another number of clusters.")
+        return tuple(found)
+
 
 def _best(signed: np.ndarray) -> np.ndarray:
     """Per column the row of the greatest value, -1 where all are NaN."""
@@ -382,193 +539,8 @@ def _best(signed: np.ndarray) -> np.ndarray:
     return np.where(none, -1, np.where(np.isnan(signed), -np.inf, signed).argmax(axis=0))
 
 
-# ------------------------------------------------------------------- sentences
-
-
-def explanation(chosen: ChosenK) -> list[str]:
-    """All sentences, the answer first."""
-    return [
-        *answer(chosen),
-        *_voting(chosen),
-        *(_sentence(chosen, i, name) for i, name in enumerate(chosen.indices)),
-        *cautions(chosen),
-    ]
-
-
-def answer(chosen: ChosenK) -> list[str]:
-    """How many clusters, and whether there is more than one at all."""
-    structure = chosen.structure
-    if chosen.all_equal:
-        return ["One cluster: all objects are equal."]
-    if structure is False:
-        return [_no_structure(chosen), _anyway(chosen)]
-    why = chosen.not_tested or "the gap statistic is undefined for every K"
-    untested = [f"Whether there is more than one cluster was not tested: {why}."]
-    ones = list(chosen.voters.values()).count(1)
-    of_votes = f"{ones} of {count(len(chosen.voters), 'vote')} {'is' if ones == 1 else 'are'}"
-    if chosen.best == 1:
-        first = f"One cluster: {ones} of {count(len(chosen.voters), 'vote')} are for K = 1."
-        return [first, *(untested if structure is None else []), _anyway(chosen)]
-    if chosen.voted == 1:
-        first = (
-            f"K = {chosen.best} is the answer of the votes above one cluster ({_tried(chosen)})."
-        )
-        return [first, *untested, f"{of_votes} for K = 1, too few to say so without that test."]
-    n, more = len(chosen.voters), len(chosen.wants_more)
-    if more > n:
-        who = "every index" if not n else f"{more} of {len(chosen.indices)} indices"
-        first = (
-            f"There may be more than {chosen.k[-1]} clusters: {who} picked the end of the range, "
-            f"K = {chosen.best}."
-        )
-    else:
-        held = "the only vote" if n == 1 else f"the median of {n} votes"
-        if more:
-            held += f" and {count(more, 'index', 'indices')} with the largest K tried"
-        first = f"K = {chosen.best} is {held} ({_tried(chosen)})."
-    return [first, *(untested if structure is None else [_structure(chosen)])]
-
-
-def _no_structure(chosen: ChosenK) -> str:
-    assert chosen.gain is not None
-    gain, at = chosen.gain
-    return (
-        f"No structure beyond one cluster that {_clusterer(chosen)} could find: no K of "
-        f"{_numbers(chosen.gap_k[1:])} beats one cluster by more than 3 standard errors "
-        f"of the gap statistic (largest {gain:.1f}, at K = {at})."
-    )
-
-
-def _structure(chosen: ChosenK) -> str:
-    assert chosen.gain is not None
-    gain, at = chosen.gain
-    if np.isinf(gain):
-        return f"There is more than one cluster: {at} clusters leave no spread within them."
-    return (
-        f"There is more than one cluster: K = {at} beats one cluster by {gain:.1f} standard errors "
-        "of the gap statistic (3 are enough)."
-    )
-
-
-def _anyway(chosen: ChosenK) -> str:
-    return f"If you want more than one cluster anyway, look at K = {chosen.best_above_one}."
-
-
-def _clusterer(chosen: ChosenK) -> str:
-    return chosen.estimator.partition("(")[0]
-
-
-def _tried(chosen: ChosenK) -> str:
-    return f"{_numbers(chosen.k)} tried, {count(len(chosen.values), 'repeat')}"
-
-
 def _numbers(ks: np.ndarray) -> str:
     """ "2 to 15" where no number between them is missing, else the numbers."""
     tried = sorted(ks.tolist())
     whole = len(tried) > 1 and tried[-1] - tried[0] == len(tried) - 1
     return f"{tried[0]} to {tried[-1]}" if whole else listing(list(map(str, tried)), len(tried))
-
-
-def _voting(chosen: ChosenK) -> list[str]:
-    found = []
-    if chosen.k[-1] > chosen.first_end:
-        found.append(
-            f"The range was extended from {chosen.first_end} to {chosen.k[-1]}, because an index "
-            f"picked {chosen.first_end}."
-        )
-    if chosen.failures:
-        found += [f"K = {k} could not be fitted: {why}" for k, why in chosen.failures.items()]
-        found.append("The other K are not affected.")
-    return found
-
-
-def _sentence(chosen: ChosenK, position: int, name: str) -> str:
-    pick = chosen.picks[name]
-    if pick is None:
-        reasons = [why for (_, index), why in chosen.reasons.items() if index == name]
-        return f"{name} is undefined for every K: {reasons[0] if reasons else 'no reason given'}."
-    if name == "prediction_strength":
-        return _strength(chosen, position, pick)
-    if pick == 1:
-        return f"{name} votes for 1 (at {chosen.at_one[position]:.4g})."
-    at = int(np.flatnonzero(chosen.k == pick)[0])
-    value = f"{chosen.mean[at, position]:.4g}"
-    if name in chosen.wants_more:
-        text = f"{name} picks {pick}, the largest K tried, at {value}"
-    else:
-        text = f"{name} votes for {pick} at {value}"
-    if len(chosen.values) > 1 and name not in CRITERIA:
-        often = int((chosen.picks_by_repeat[:, position] == pick).sum())
-        text += f" ± {chosen.spread[at, position]:.2g}, in {often} of {len(chosen.values)} repeats"
-    if name not in CRITERIA or name == "mixture_bic":
-        signed = chosen.mean[:, position] * chosen.directions[position]
-        signed[at] = np.nan
-        if not np.isnan(signed).all():
-            second = int(np.nanargmax(signed))
-            text += f"; next is {chosen.k[second]} at {chosen.mean[second, position]:.4g}"
-    return text + "."
-
-
-def _strength(chosen: ChosenK, position: int, pick: int) -> str:
-    values = chosen.mean[:, position]
-    if pick == 1:
-        at = int(np.nanargmax(values))
-        return (
-            f"prediction_strength votes for 1: no K has more than {FOUND_AGAIN} (largest "
-            f"{values[at]:.2f}, at K = {chosen.k[at]})."
-        )
-    value = values[int(np.flatnonzero(chosen.k == pick)[0])]
-    if "prediction_strength" in chosen.wants_more:
-        return (
-            f"prediction_strength picks {pick}, the largest K tried ({value:.2f}, more than "
-            f"{FOUND_AGAIN} is needed)."
-        )
-    return (
-        f"prediction_strength votes for {pick}, the largest K with more than {FOUND_AGAIN} "
-        f"({value:.2f})."
-    )
-
-
-def cautions(chosen: ChosenK) -> list[str]:
-    """What to be wary of."""
-    if chosen.all_equal:
-        return []
-    best = chosen.best_above_one if chosen.best == 1 else chosen.best
-    at = int(np.flatnonzero(chosen.k == best)[0])
-    n = chosen.labels.shape[1]
-    found = []
-    more = chosen.wants_more
-    if more and chosen.best != 1:
-        found.append(
-            f"{listing(more)} picked the largest K tried, {chosen.k[-1]}: try a wider range."
-        )
-    if len(chosen.k) == 2 and chosen.k[1] - chosen.k[0] > 1 and not chosen.failures:
-        low, high = chosen.k.tolist()
-        found.append(
-            f"Nothing between {low} and {high} was tried: pass range({low}, {high + 1}) for all."
-        )
-    if chosen.structure is False and chosen.n_sampled < FEW:
-        found.append(
-            f"With so few objects ({chosen.n_sampled}) the gap statistic misses weak clusters."
-        )
-    if chosen.structure and chosen.skewness > SKEWED:
-        found.append(
-            f"A skewed column alone can look like structure (largest skewness "
-            f"{chosen.skewness:.1f}): try the logarithm of skewed columns."
-        )
-    if chosen.n_sampled < n:
-        found.append(
-            "Gap statistic, prediction strength and mixtures were computed on "
-            f"{chosen.n_sampled:,} of {n:,} objects."
-        )
-    if chosen.stability[at] < 0.8:
-        found.append(
-            f"The repeats agree little at K = {best} (adjusted Rand index "
-            f"{chosen.stability[at]:.2f}): its clusters depend on the start or the sample."
-        )
-    covered = float(chosen.coverage[:, at].mean())
-    if covered < 0.5:
-        found.append(f"K = {best} is judged on {covered:.0%} of the objects; the others are noise.")
-    if (chosen.n_clusters[:, at] != best).any():
-        found.append(f"Asked for {best}, some fits found another number of clusters.")
-    return found
