@@ -37,6 +37,7 @@ from wellsep.cluster.k_choice.prediction_strength import draw_halves
 from wellsep.cluster.resampling.one_draw import (
     NEAREST_MEAN_METRICS,
     Judged,
+    Refit,
     draw_rows,
     judge_draw,
     judge_stand_in,
@@ -174,17 +175,16 @@ def stability(
     else:
         _check_count_of(model, n)
         partition = _clustering(model, X, labels, weights, int(seeds[0]))
+        refit = Refit(model, X, pairwise, weights)
         fits = [
-            (model, X, partition.codes[0], rows, pairwise, weights, int(seed))
+            (refit, partition.codes[0], rows, int(seed))
             for rows, seed in zip(draws, seeds[1:], strict=False)
         ]
         judged = in_workers(judge_draw, fits, n_jobs, progress, "samples")
         if n_splits:
             halves = [draw_halves(n, rng) for _ in range(n_splits)]
             own = seeds[1 + n_draws :]
-            strengths, notes = strengths_of(
-                model, X, pairwise, metric, halves, weights, own, n_jobs
-            )
+            strengths, notes = strengths_of(refit, metric, halves, own, n_jobs)
     return _record(partition, judged, size, n, model, stand_in, strengths, notes)
 
 

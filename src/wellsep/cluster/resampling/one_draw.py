@@ -36,37 +36,36 @@ class Judged(NamedTuple):
     error: str = ""
 
 
-def judge_draw(
-    model: Any,
-    X: Any,
-    codes: np.ndarray,
-    rows: np.ndarray,
-    pairwise: bool,
-    weights: np.ndarray | None,
-    seed: int,
-) -> Judged:
+class Refit(NamedTuple):
+    """A clusterer, and the objects that it clusters anew in parts."""
+
+    model: Any
+    X: Any
+    pairwise: bool
+    weights: np.ndarray | None
+
+    def codes(self, rows: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
+        """Codes of the clusters that a fresh copy finds in some objects, and their number."""
+        fresh = seeded(clone(self.model, safe=False), seed, where_free=True)
+        own = None if self.weights is None else self.weights[rows]
+        X = cut_rows(self.X, rows, self.pairwise)
+        labels = fit_labels(fresh, X, weight_params(fresh, own)).labels
+        found = encode(labels, n_objects=len(rows), name="labels of the clusterer")
+        return found.codes[0], len(found.classes[0])
+
+
+def judge_draw(refit: Refit, codes: np.ndarray, rows: np.ndarray, seed: int) -> Judged:
     """Cluster the drawn objects and compare; a failure is reported, not raised."""
     try:
-        found, n_found = fit_rows(model, X, rows, pairwise, weights, seed)
+        found, n_found = refit.codes(rows, seed)
     except Exception as error:  # a clusterer may raise anything
         return Judged(None, error=f"{type(error).__name__}: {shown(str(error))}")
     drawn = codes[rows]
-    own = None if weights is None else weights[rows]
+    own = None if refit.weights is None else refit.weights[rows]
     values = best_jaccards(drawn, found, int(codes.max()) + 1, n_found, own)
     noise = drawn < 0
     again = float((found[noise] < 0).mean()) if noise.any() else np.nan
     return Judged(values, n_found, again)
-
-
-def fit_rows(
-    model: Any, X: Any, rows: np.ndarray, pairwise: bool, weights: np.ndarray | None, seed: int
-) -> tuple[np.ndarray, int]:
-    """Codes of the clusters that a fresh copy of the clusterer finds in some objects."""
-    fresh = seeded(clone(model, safe=False), seed, where_free=True)
-    own = None if weights is None else weights[rows]
-    fitted = fit_labels(fresh, cut_rows(X, rows, pairwise), weight_params(fresh, own))
-    found = encode(fitted.labels, n_objects=len(rows), name="labels of the clusterer")
-    return found.codes[0], len(found.classes[0])
 
 
 def judge_stand_in(
@@ -107,64 +106,50 @@ def _vote(
 
 
 def strengths_of(
-    model: Any,
-    X: Any,
-    pairwise: bool,
+    refit: Refit,
     metric: str,
     halves: list[tuple[np.ndarray, np.ndarray]],
-    weights: np.ndarray | None,
     seeds: np.ndarray,
     n_jobs: int | None,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Prediction strength of every split, and a note on those that have none."""
-    if pairwise and (metric != PRECOMPUTED or sp.issparse(X)):
+    if refit.pairwise and (metric != PRECOMPUTED or sp.issparse(refit.X)):
         what = "similarities" if metric != PRECOMPUTED else "some of the distances"
         return np.empty(0), (
             f"Prediction strength was not computed: X holds {what}, and it needs coordinates or "
             "all distances.",
         )
-    space = X
+    space, model = refit.X, refit.model
     if isinstance(model, Pipeline) and len(model.steps) > 1:
         # Means are taken where the clusterer sees the objects.
-        space = clone(model[:-1]).fit_transform(X)
+        space = clone(model[:-1]).fit_transform(refit.X)
     metric = metric if metric in NEAREST_MEAN_METRICS else "euclidean"
     tasks = [
-        (model, X, space, pair, pairwise, metric, weights, seeds[2 * m : 2 * m + 2])
-        for m, pair in enumerate(halves)
+        (refit, space, metric, pair, seeds[2 * m : 2 * m + 2]) for m, pair in enumerate(halves)
     ]
     found = in_workers(_strength_of, tasks, n_jobs)
-    known = [one for one in found if not isinstance(one, str)]
     failed = [one for one in found if isinstance(one, str)]
     notes = [
         f"{len(failed)} of {count(len(found), 'split')} for the prediction strength failed and are "
         f"left out; the first: {first}"
         for first in failed[:1]
     ]
-    return np.array(known, dtype=float), tuple(notes)
+    return np.array([one for one in found if not isinstance(one, str)], dtype=float), tuple(notes)
 
 
 def _strength_of(
-    model: Any,
-    X: Any,
-    space: Any,
-    halves: Any,
-    pairwise: bool,
-    metric: str,
-    weights: Any,
-    seeds: np.ndarray,
+    refit: Refit, space: Any, metric: str, halves: Any, seeds: np.ndarray
 ) -> float | str:
     try:
-        labels = [
-            fit_rows(model, X, rows, pairwise, weights, int(seed))[0]
-            for rows, seed in zip(halves, seeds, strict=True)
-        ]
+        labels = [refit.codes(rows, int(seed))[0] for rows, seed in zip(halves, seeds, strict=True)]
     except Exception as error:  # a clusterer may raise anything
         return f"{type(error).__name__}: {shown(str(error))}"
     try:
-        found = split_strengths(space, halves, labels, metric=metric, sample_weight=weights)
+        return split_strengths(
+            space, halves, labels, metric=metric, sample_weight=refit.weights
+        ).weakest
     except UndefinedIndex as error:
         return str(error)
-    return found.weakest
 
 
 def draw_rows(n: int, size: int | None, rng: np.random.RandomState) -> np.ndarray:
