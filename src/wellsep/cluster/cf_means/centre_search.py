@@ -444,9 +444,8 @@ def _sketch_start(
         transfers=False,
     ).run()
     budget.moves += share.moves
-    weights = np.ones(points.n) if points.pull is None else points.pull
-    sums = points.space.code_sums(found.labels, weights, k)
-    mass = np.bincount(found.labels, weights, k)
+    sums = points.space.code_sums(found.labels, points.pull_or_ones, k)
+    mass = np.bincount(found.labels, points.pull_or_ones, k)
     lifted = open_state(points, means(points, sums, mass, start))
     lifted.descend(floor=1e-3, max_iter=20)
     given = open_state(points, start)

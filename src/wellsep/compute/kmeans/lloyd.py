@@ -248,7 +248,7 @@ class Leading(NamedTuple):
 def _farthest(points: Points, found: Nearest | NearestTwo, wanted: int) -> Leading:
     """The points farthest from their centres, with their rows, codes and weights."""
     distances = to_numpy(found.near).astype(np.float64)
-    weights = np.ones(len(distances)) if points.pull is None else points.pull
+    weights = points.pull_or_ones
     distances = np.where(weights > 0.0, distances, 0.0)
     least = np.partition(distances, -wanted)[-wanted] if wanted < len(distances) else 0.0
     far = np.flatnonzero((distances >= least) & (distances > 0.0))  # sorting all takes seconds

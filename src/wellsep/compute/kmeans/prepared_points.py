@@ -125,6 +125,11 @@ class Points:
     def any_zero(self) -> bool:
         return self.zero is not None
 
+    @property
+    def pull_or_ones(self) -> np.ndarray:
+        """(n,) what each point moves centres by."""
+        return np.ones(self.n) if self.pull is None else self.pull
+
     def pulls(self) -> np.ndarray | None:
         return self.pull
 

@@ -44,7 +44,7 @@ class CentreState:
         n, k = points.n, len(centers)
         self.points = points
         self.local = local  # False: every move is a pass over all points, for comparison
-        self.weights = np.ones(n) if points.pull is None else points.pull
+        self.weights = points.pull_or_ones
         self.total = float(self.weights.sum())
         # Products of rows are exact to this share of the squared lengths.
         self.slack = 4.0 * float(np.finfo(points.space.X.dtype).eps)

@@ -239,14 +239,12 @@ def _draw_candidates(points: Points, candidates: np.ndarray, key: int, wanted: i
     near = assign(points, candidates).near.astype(np.float64)
     # What rounding leaves of a point that is itself a candidate must not be drawn again.
     near[near <= 1e-12 * points.frame.spread] = 0.0
-    mass = near if points.pull is None else near * points.pull
-    keys, at = _smallest(mass, key, wanted, points.start)
+    keys, at = _smallest(near * points.pull_or_ones, key, wanted, points.start)
     return Leading(keys, points.start + at, (points.take(at),), wanted)
 
 
 def _draw_weights(points: Points, key: int, wanted: int) -> Leading:
-    mass = np.ones(points.n) if points.pull is None else points.pull
-    keys, at = _smallest(mass, key, wanted, points.start)
+    keys, at = _smallest(points.pull_or_ones, key, wanted, points.start)
     return Leading(keys, points.start + at, (), wanted)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,8 @@ class ChunkedPoints:
 
     def pulls(self) -> np.ndarray | None:
         if self.any_zero:
-            pulls = self.chunks.each(_on_points, _pull, self.frame, (), (), beside=[self.weights])
+            pull = attrgetter("pull_or_ones")
+            pulls = self.chunks.each(_on_points, pull, self.frame, (), (), beside=[self.weights])
             return np.concatenate(pulls)
         if self.weights is None:
             return None
@@ -97,10 +99,6 @@ def _itself(points: Points, values: np.ndarray, dtype: Any) -> np.ndarray:
 
 def _weights(weights: np.ndarray, start: int) -> np.ndarray:
     return weights
-
-
-def _pull(points: Points) -> np.ndarray:
-    return np.ones(points.n) if points.pull is None else points.pull
 
 
 def prepare_chunks(
