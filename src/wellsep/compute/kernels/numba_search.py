@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numba import njit
 
 from wellsep.compute.kmeans.search_state import (
     LOCAL,
     SPLIT_GROWTH,
-    TRANSFER_SLACK,
     CentreState,
     Split,
 )
@@ -20,43 +17,15 @@ FAST = {"reassoc", "contract", "arcp", "nsz"}
 BLOCK = 256  # rows of one product
 
 
-class Points(NamedTuple):
-    """What does not change in a search."""
-
-    X: Any  # (n, d)
-    norms: Any  # (n,) float64
-    weights: Any  # (n,)
-    slack: float
-    directions: bool
-
-
-class State(NamedTuple):
-    """The arrays of a `CentreState`, which are written in place."""
-
-    centers: Any
-    first: Any
-    second: Any
-    near: Any
-    far: Any
-    third: Any
-    sums: Any
-    mass: Any
-    count: Any
-    touched: Any
-
-
 class CompiledState(CentreState):
     """Gives what its reference gives, but for the rounding of sums."""
-
-    def losses(self):
-        return _losses(*self._views())
 
     def descend(self, *, floor, max_iter, target=np.inf, pace=np.inf):
         if self.k == 1 or not self.local:
             super().descend(floor=floor, max_iter=max_iter, target=target, pace=pace)
             return
         self.cost, work = _descend(
-            *self._views(), self.cost, target, floor * self.cost, max_iter, min(pace, 1e300)
+            *self._state(), self.cost, target, floor * self.cost, max_iter, min(pace, 1e300)
         )
         self.work += work
 
@@ -68,40 +37,34 @@ class CompiledState(CentreState):
         way[codes] = np.sqrt(((self.centers[codes] - places) ** 2).sum(axis=1))
         self.centers[codes] = places
         self.touched[codes] = True
-        self.cost, work = _move(*self._views(), np.asarray(codes, dtype=np.int64), way)
+        self.cost, work = _move(*self._state(), np.asarray(codes, dtype=np.int64), way)
         self.work += work
 
     def _scan(self, rows):
         if not len(rows):
             return
-        _scan(*self._views(), rows.astype(np.int64))
+        _scan(
+            self.points.X, self.norms, self.centers, rows.astype(np.int64), self.first,
+            self.second, self.near, self.far, self.third, self.slack,
+        )  # fmt: skip
         self.work += float(len(rows) * self.k)
 
     def split(self, code, share, steps=2):
         center = self.centers[code]
         one, other = center.copy(), center.copy()
-        gain, work = _split(*self._views(), code, share, steps, one, other)
+        gain, work = _split(
+            self.points.X, self.weights, self.first, self.near, code, center, share, steps,
+            self.points.frame.directions, one, other,
+        )  # fmt: skip
         self.work += work
         return Split(gain, one, other)
 
-    def transfers(self):
-        if self.points.frame.directions or self.k == 1:
-            return super().transfers()
-        points, state = self._views()
-        sums, mass = self.sums.copy(), self.mass.copy()
-        gone = np.zeros(self.k, np.bool_)
-        n_gone, work = _transfers(points, state._replace(sums=sums, mass=mass), gone)
-        self.work += work
-        if n_gone:
-            codes = np.flatnonzero(gone)
-            self.move(codes, sums[codes] / mass[codes, None])
-        return n_gone
-
-    def _views(self):
-        points = Points(
-            self.points.X, self.norms, self.weights, self.slack, self.points.frame.directions
-        )
-        return points, State(*(getattr(self, name) for name in State._fields))
+    def _state(self):
+        return (
+            self.points.X, self.norms, self.weights, self.centers, self.first, self.second,
+            self.near, self.far, self.third, self.sums, self.mass, self.count, self.touched,
+            self.slack, self.points.frame.directions,
+        )  # fmt: skip
 
 
 @njit(fastmath=FAST, inline="always")
@@ -114,20 +77,8 @@ def _square(x, c):
 
 
 @njit(fastmath=FAST, cache=True, nogil=True)
-def _losses(points, state):
-    k, first, near, weights = len(state.centers), state.first, state.near, points.weights
-    loss, cost = np.zeros(k), np.zeros(k)
-    for i in range(len(first)):
-        loss[first[i]] += weights[i] * (state.far[i] - near[i])
-        cost[first[i]] += weights[i] * near[i]
-    return loss, cost
-
-
-@njit(fastmath=FAST, cache=True, nogil=True)
-def _scan(points, state, rows):
+def _scan(X, norms, centers, rows, first, second, near, far, third, slack):
     """One product for each block of rows; the winners' distances from differences."""
-    X, norms, slack, centers = points.X, points.norms, points.slack, state.centers
-    first, second, near, far = state.first, state.second, state.near, state.far
     k, d = centers.shape
     columns = np.empty((d, k), X.dtype)
     length = np.zeros(k)
@@ -172,28 +123,29 @@ def _scan(points, state, rows):
                     near[i], far[i] = far[i], near[i]
             if k > 2:
                 square = v3 + norms[i] - slack * (norms[i] + longest)
-                state.third[i] = np.sqrt(max(square, 0.0))
+                third[i] = np.sqrt(max(square, 0.0))
 
 
 @njit(fastmath=FAST, cache=True, nogil=True)
-def _hand_over(x, w, p, q, state):
-    for t in range(state.sums.shape[1]):
-        state.sums[p, t] -= w * x[t]
-        state.sums[q, t] += w * x[t]
-    state.mass[p] -= w
-    state.mass[q] += w
+def _hand_over(x, w, p, q, sums, mass, count, touched):
+    for t in range(sums.shape[1]):
+        sums[p, t] -= w * x[t]
+        sums[q, t] += w * x[t]
+    mass[p] -= w
+    mass[q] += w
     if w > 0.0:
-        state.count[p] -= 1.0
-        state.count[q] += 1.0
-    state.touched[p] = True
-    state.touched[q] = True
+        count[p] -= 1.0
+        count[q] += 1.0
+    touched[p] = True
+    touched[q] = True
 
 
 @njit(fastmath=FAST, cache=True, nogil=True)
-def _move(points, state, codes, way):
+def _move(
+    X, norms, weights, centers, first, second, near, far, third, sums, mass, count, touched,
+    slack, directions, codes, way,
+):  # fmt: skip
     """``CentreState.move`` after the centres took their places; returns cost and distances."""
-    X, weights, centers = points.X, points.weights, state.centers
-    first, second, near, far, third = state.first, state.second, state.near, state.far, state.third
     n, k = X.shape[0], centers.shape[0]
     moved = np.zeros(k, np.bool_)
     g1, g2, g3 = -1, -1, -1  # the three longest ways
@@ -266,23 +218,23 @@ def _move(points, state, codes, way):
             exact = e2 <= third[i] * third[i]
         if exact:
             if a != p:
-                _hand_over(X[i], weights[i], p, a, state)
+                _hand_over(X[i], weights[i], p, a, sums, mass, count, touched)
             first[i], second[i], near[i], far[i], third[i] = a, b, e1, e2, bound
         else:
             rows[left], before[left] = i, p
             left += 1
     if left:
-        _scan(points, state, rows[:left])
+        _scan(X, norms, centers, rows[:left], first, second, near, far, third, slack)
         work += float(left) * k
         for u in range(left):
             i = rows[u]
             if first[i] != before[u]:
-                _hand_over(X[i], weights[i], before[u], first[i], state)
+                _hand_over(X[i], weights[i], before[u], first[i], sums, mass, count, touched)
     for j in range(k):
-        if state.count[j] < 0.5:
-            state.mass[j] = 0.0
+        if count[j] < 0.5:
+            mass[j] = 0.0
             for t in range(centers.shape[1]):
-                state.sums[j, t] = 0.0
+                sums[j, t] = 0.0
     cost = 0.0
     for i in range(n):
         cost += weights[i] * near[i]
@@ -290,8 +242,7 @@ def _move(points, state, codes, way):
 
 
 @njit(fastmath=FAST, cache=True, nogil=True)
-def _gains(state, directions, gain, places):
-    centers, sums, mass = state.centers, state.sums, state.mass
+def _gains(centers, sums, mass, directions, gain, places):
     k, d = centers.shape
     total = 0.0
     for j in range(k):
@@ -317,14 +268,16 @@ def _gains(state, directions, gain, places):
 
 
 @njit(fastmath=FAST, cache=True, nogil=True)
-def _descend(points, state, cost, target, low, max_iter, pace):
-    centers = state.centers
+def _descend(
+    X, norms, weights, centers, first, second, near, far, third, sums, mass, count, touched,
+    slack, directions, cost, target, low, max_iter, pace,
+):  # fmt: skip
     k, d = centers.shape
     gain, places, way = np.empty(k), np.empty((k, d)), np.zeros(k)
     codes = np.empty(k, np.int64)
     last, work = np.inf, 0.0
     for _ in range(max_iter):
-        total = _gains(state, points.directions, gain, places)
+        total = _gains(centers, sums, mass, directions, gain, places)
         if total <= low:
             break
         if cost >= target and cost - pace * max(total, min(last, 2.0 * total)) >= target:
@@ -337,22 +290,23 @@ def _descend(points, state, cost, target, low, max_iter, pace):
                 way[j] = np.sqrt(_square(places[j], centers[j]))
                 for t in range(d):
                     centers[j, t] = places[j, t]
-                state.touched[j] = True
+                touched[j] = True
                 codes[size] = j
                 size += 1
         if size == 0:
             break
         before = cost
-        cost, more = _move(points, state, codes[:size], way)
+        cost, more = _move(
+            X, norms, weights, centers, first, second, near, far, third, sums, mass, count,
+            touched, slack, directions, codes[:size], way,
+        )  # fmt: skip
         work += more
         last = before - cost
     return cost, work
 
 
 @njit(fastmath=FAST, cache=True, nogil=True)
-def _split(points, state, code, share, steps, one, other):
-    X, weights, directions = points.X, points.weights, points.directions
-    first, near, center = state.first, state.near, state.centers[code]
+def _split(X, weights, first, near, code, center, share, steps, directions, one, other):
     n, d = X.shape
     rows = np.empty(n, np.int64)
     size, whole = 0, 0.0
@@ -420,40 +374,3 @@ def _split(points, state, code, share, steps, one, other):
             across[t] = one[t] - other[t]
             level += 0.5 * (one[t] * one[t] - other[t] * other[t])
     return gain, work
-
-
-@njit(fastmath=FAST, cache=True, nogil=True)
-def _transfers(points, state, gone):
-    X, weights, sums, mass, count = points.X, points.weights, state.sums, state.mass, state.count
-    first, second, near, far = state.first, state.second, state.near, state.far
-    n, d = X.shape
-    rows = np.empty(n, np.int64)
-    size = 0
-    for i in range(n):
-        p, q, w = first[i], second[i], weights[i]
-        if w > 0.0 and mass[p] > w * (1.0 + 1e-9) and count[q] > 0.5:
-            leave = mass[p] / (mass[p] - w) * near[i]
-            if leave > mass[q] / (mass[q] + w) * far[i] * (1.0 + TRANSFER_SLACK):
-                rows[size] = i
-                size += 1
-    n_gone = 0
-    for u in range(size):
-        i = rows[u]
-        p, q, w = first[i], second[i], weights[i]
-        if not mass[p] > w * (1.0 + 1e-9):
-            continue
-        own, other = 0.0, 0.0
-        for t in range(d):
-            own += (X[i, t] - sums[p, t] / mass[p]) ** 2
-            other += (X[i, t] - sums[q, t] / mass[q]) ** 2
-        leave, enter = mass[p] / (mass[p] - w) * own, mass[q] / (mass[q] + w) * other
-        if leave > enter * (1.0 + TRANSFER_SLACK):
-            for t in range(d):
-                sums[p, t] -= w * X[i, t]
-                sums[q, t] += w * X[i, t]
-            mass[p] -= w
-            mass[q] += w
-            gone[p] = True
-            gone[q] = True
-            n_gone += 1
-    return n_gone, 2.0 * size
