@@ -67,6 +67,10 @@ class MetricPairs(Dissimilarities):
             return squares
         return np.maximum(squares, np.maximum(self.core[i], self.core[j]))
 
+    def extremes(self, i: slice, j: slice) -> tuple[float, np.ndarray, np.ndarray]:
+        table = self.distances.host_block(self.at[i], self.at[j])
+        return float(table.max()) ** 2, table.min(axis=1) ** 2, table.min(axis=0) ** 2
+
 
 class DensityTrees(NamedTuple):
     """What the minimum spanning trees of mutual reachability say about one partition.

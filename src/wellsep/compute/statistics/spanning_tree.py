@@ -90,6 +90,17 @@ class Dissimilarities:
             return squares
         return np.maximum(squares, np.maximum(self.core[i], self.core[j]))
 
+    def extremes(self, i: slice, j: slice) -> tuple[float, np.ndarray, np.ndarray]:
+        """The largest of a block, and the smallest of each row and column; from differences."""
+        table, rows, columns = (
+            self.plain(i, j),
+            np.arange(i.start, i.stop),
+            np.arange(j.start, j.stop),
+        )
+        largest = self.exact(rows, columns[table.argmax(axis=1)]).max()
+        mine = self.exact(rows, columns[table.argmin(axis=1)])
+        return float(largest), mine, self.exact(rows[table.argmin(axis=0)], columns)
+
 
 def mark_places(table: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Round numbers in place to one part in 10⁹, and add places below 2²² to their last bits."""
