@@ -147,6 +147,24 @@ def test_the_guide_shows_the_error_rates_that_were_measured():
         assert f"{called} of {len(gains)}" in guide
 
 
+@pytest.mark.parametrize("kind", ["coo", "dask", "dask frame", "frame", "torch"])
+def test_the_input_may_be_of_any_kind(kind):
+    X, _ = make_blobs(90, 5, centers=3, random_state=0)
+    runs = kmeans_runs(X)
+    if kind == "coo":
+        assert structure_of(sp.coo_matrix(X), runs, 1).gain > 0.1
+        return
+    if kind == "torch":
+        given = pytest.importorskip("torch").tensor(X)
+    else:
+        given = pytest.importorskip("pandas").DataFrame(X)
+    if kind.startswith("dask"):
+        given = pytest.importorskip("dask.dataframe").from_pandas(given, npartitions=3)
+    if kind == "dask":
+        given = given.to_dask_array(lengths=True)
+    assert structure_of(given, runs, 1).gain == structure_of(X, runs, 1).gain
+
+
 @pytest.mark.parametrize("form", ["memory", "dense file", "sparse file"])
 def test_the_features_of_anndata_are_the_input(form, tmp_path):
     anndata, pd = pytest.importorskip("anndata"), pytest.importorskip("pandas")

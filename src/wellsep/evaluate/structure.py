@@ -14,12 +14,13 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
-from wellsep._checks.arrays import check_data, in_safe_units, to_numpy
+from wellsep._checks.arrays import check_data, in_safe_units, is_dask, to_numpy
 from wellsep._files.records import Result, freeze
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.compute.kmeans.lloyd import run
 from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.starts import plus_plus
+from wellsep.distances.base import PairSpace
 from wellsep.indices import score_partitions
 from wellsep.partitions import Partitions
 from wellsep.spaces.dip import nearest_unimodal
@@ -96,7 +97,7 @@ class Structure(Result):
 def structure_of(X: Any, partitions: Partitions, n_jobs: int | None = None) -> Structure:
     """Compare partitions of the input, and k-means in it, with k-means in two clouds.
 
-    X is rows or distances of the n objects, or a function that gives some of their rows.
+    X is rows or distances of the n objects, of any kind, or a function that gives some rows.
     """
     n = partitions.n_objects
     objects = np.sort(np.random.default_rng(0).permutation(n)[:OBJECTS])
@@ -128,10 +129,13 @@ def structure_of(X: Any, partitions: Partitions, n_jobs: int | None = None) -> S
 
 def _sample(X: Any, objects: np.ndarray) -> np.ndarray:
     """Some objects as centred rows; their axes where there are no columns, or very many."""
-    if callable(X):
+    if is_dask(X):
+        X = X if hasattr(X, "chunks") else X.to_dask_array(lengths=True)
+        X, objects = np.asarray(X[objects]), np.arange(len(objects))
+    elif callable(X):
         X, objects = X(objects), np.arange(len(objects))
-    if has_columns(X):
-        X = check_data(X)
+    if not isinstance(X, PairSpace):
+        X = check_data(X, sparse=True)
     if has_columns(X) and X.shape[1] < WIDE:
         rows = to_numpy(X[objects]).astype(np.float64)
     else:
