@@ -320,18 +320,18 @@ def _score_all(
             folders[name] = Path(cache) / job.key(key)
             if (kept := _read_cache(folders[name])) is not None:
                 known[name] = kept
-    own, left = {}, []
+    own = {}
     for name in spaces:
-        seen = set(known[name].digests) if name in known else set()
+        kept = known.get(name)
+        seen = set() if kept is None else set(kept.digests)
         missing = [m for m, partition in enumerate(digests) if partition not in seen]
-        if missing or name not in known or job.draws is not None:
-            left.append(name)
+        if missing or job.draws is not None:
             # A worker needs to know the dip and the plane, and no scores.
-            own[name] = name, missing, known[name].without_scores() if name in known else None
+            own[name] = name, missing, None if kept is None else kept.without_scores()
     resampled = {}
     shared = team.partitions, digests, job
-    finished = len(spaces) - len(left)
-    outcomes = over_spaces(team, tuple(left), _compute, *shared, own=own, finished=finished)
+    finished = len(spaces) - len(own)
+    outcomes = over_spaces(team, tuple(own), _compute, *shared, own=own, finished=finished)
     for name, (fresh, halves) in outcomes:
         if fresh is not None:
             known[name] = known[name].joined_with(fresh) if name in known else fresh
@@ -378,7 +378,7 @@ def _compute(
     else:
         if job.draws is not None:
             resampled = resample(X, computing, partitions, job.draws, space)
-        if known is not None and not which:
+        if not which:
             return None, resampled
         result = score_partitions(
             X,
