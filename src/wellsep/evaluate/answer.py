@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wellsep._files.records import Result, freeze
-from wellsep._text.sentences import listing
+from wellsep._text.sentences import cell, listing
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.partitions import Classes
 from wellsep.runs.folder_names import best_first, natural_key
@@ -96,6 +96,24 @@ class Answer(Result):
         """(D,) positions of the distinct partitions, best first; of equal ones the first."""
         first = np.unique(self.classes.of[self.order], return_index=True)[1]
         return self.order[np.sort(first)]
+
+    def best_in_words(self) -> Iterator[str]:
+        """Say which partition is best, and which is next; of equal ones the first by name."""
+        first, scores = self.first_of_each, self.defined_scores
+        place = self.rank[first]
+        best, after = first[place == 1], place[place > 1]
+        names = listing(repr(self.partitions[i]) for i in best)
+        equal = set(self.classes.members[self.classes.of[best[0]]]) - {self.best}
+        if len(best) > 1:
+            yield f"Best, tied: {names} (score {scores[best[0]]:.4g})."
+        else:
+            copies = listing(map(repr, sorted(equal, key=natural_key)))
+            same = f"; the same clustering: {copies}" if copies else ""
+            yield f"Best: {names} (score {scores[best[0]]:.4g}{same})."
+        if len(after):
+            second = first[place == after.min()]
+            names = listing(repr(self.partitions[i]) for i in second)
+            yield f"Next: {names} ({cell(scores[second[0]])})."
 
     def compare(self, baselines: Mapping[str, np.ndarray], judge: str) -> Iterator[str]:
         """Say what each baseline that has words picks, next to the answer."""

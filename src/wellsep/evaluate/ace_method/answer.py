@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wellsep._files.records import Record
-from wellsep._text.sentences import cell, count, listing
+from wellsep._text.sentences import count, listing
 from wellsep.evaluate.answer import TOGETHER, Answer, describe_coverage, named
 from wellsep.evaluate.options import Ace
 from wellsep.runs.folder_names import best_first, natural_key
@@ -178,7 +178,7 @@ class AceResult(Answer, row_names="partition"):
         yield from explain_ace(self, self.baselines, (missing,))
 
     def _printed(self) -> tuple[str, ...]:
-        return (" ".join(best_in_words(self)),)
+        return (" ".join(_best(self)),)
 
     @property
     def heading(self) -> str:
@@ -214,7 +214,7 @@ def explain_ace(
         _agreement(result),
         _groups(result),
         _winner(result),
-        best_in_words(result),
+        _best(result),
         [*baselines, TOGETHER] if "consensus" in shown else baselines,
         (*_agreement_of_winners(result), *how_sure),
     )
@@ -353,23 +353,9 @@ def _winner(result: AceResult) -> Iterator[str]:
         )
 
 
-def best_in_words(result: AceResult) -> Iterator[str]:
-    """Say which partition is best, and which is next."""
-    scores = result.defined_scores
-    place = result.rank
-    first = np.flatnonzero(place == 1)
-    best = named(result.partitions, first)
-    top = scores[first[0]]
-    if len(first) > 1 and result.classes.equal_to(first[0])[first].all():
-        yield f"Best: {best}, the same clustering (score {top:.4g})."
-    else:
-        tied = ", tied" if len(first) > 1 else ""
-        yield f"Best{tied}: {best} (score {top:.4g})."
-    if len(first) < len(place):
-        second = np.flatnonzero(place == place[place > 1].min())
-        names = named(result.partitions, second)
-        yield f"Next: {names} ({cell(scores[second].max())})."
-    if result.coverage is not None and (lowest := result.coverage[first].min()) < 1:
+def _best(result: AceResult) -> Iterator[str]:
+    yield from result.best_in_words()
+    if result.coverage is not None and (lowest := result.coverage[result.rank == 1].min()) < 1:
         yield describe_coverage(lowest, result.noise)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from wellsep._files.records import freeze
-from wellsep._text.sentences import count, listing
+from wellsep._text.sentences import count
 from wellsep.evaluate.answer import TOGETHER, Answer
 from wellsep.evaluate.options import VoteOptions
 from wellsep.evaluate.vote.rule import mean_agreement, vote_shares, with_index
@@ -171,7 +171,7 @@ class Consensus(Answer):
         return (" ".join(step) for step in map(list, _explained(self)) if step)
 
     def _printed(self) -> tuple[str, ...]:
-        steps = _answer(self) if self.n_distinct > 1 else self.sentences()
+        steps = self.best_in_words() if self.n_distinct > 1 else self.sentences()
         return (" ".join(steps),)
 
 
@@ -211,7 +211,7 @@ def _explained(found: Consensus) -> Iterator[Iterator[str] | tuple[str, ...]]:
         return
     yield _question(found)
     yield found.notes
-    yield _answer(found)
+    yield found.best_in_words()
     yield tuple(f"{name!r}: {why}" for name, why in list(found.reasons.items())[:8])
     yield _limits(found)
 
@@ -234,23 +234,6 @@ def _question(found: Consensus) -> Iterator[str]:
     if found.coverage is not None and (found.coverage < 1).any():
         meaning = "one more cluster" if options.noise == "cluster" else "clusters of one object"
         yield f"Noise (-1) counts as {meaning}."
-
-
-def _answer(found: Consensus) -> Iterator[str]:
-    place, own = found.rank, found.classes.first
-    best = [i for i in own if place[i] == 1]
-    score = float(found.scores[best[0]])
-    if len(best) > 1:
-        yield f"Best, tied: {listing(repr(found.partitions[i]) for i in best)} (score {score:.4g})."
-    else:
-        equal = found.classes.members[found.classes.of[best[0]]]
-        copies = [name for name in equal if name != found.best]
-        same = f"; the same clustering: {listing(map(repr, copies))}" if copies else ""
-        yield f"Best: {found.best!r} (score {score:.4g}{same})."
-    if len(best) < len(own):
-        second = [i for i in own if place[i] == place[place > 1].min()]
-        names = listing(repr(found.partitions[i]) for i in second)
-        yield f"Next: {names} ({found.scores[second[0]]:.4g})."
 
 
 def _limits(found: Consensus) -> Iterator[str]:
