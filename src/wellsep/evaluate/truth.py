@@ -120,9 +120,8 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
         if name not in partitions:
             raise ValueError(f"runs must have the clusterings that were ranked, got no {name!r}.")
     labels = {name: partitions[name] for name in ranking.names}
-    _check_length(truth, labels)
-    known_classes(truth)  # refused before the votes are counted
-    rankings = scores_by_ranking(ranking)
+    others = {f"ace_by_{name}": scores for name, scores in ranking.by_other_index.items()}
+    rankings = {ranking.judge: ranking.score, **ranking.baselines, **others}
     rankings |= trivial_rules(labels)
     return compare_with_truth(rankings, labels, truth, tolerance=ranking.tie_tolerance)
 
@@ -137,12 +136,6 @@ def trivial_rules(labels: Mapping[str, Any]) -> dict[str, np.ndarray]:
     clusters = Partitions.from_labels(dict(labels), noise="exclude").n_clusters.astype(float)
     rules = {"more_clusters": clusters, "middle_k": -np.abs(clusters - np.median(clusters))}
     return {name: scores for name, scores in rules.items() if np.ptp(scores) > 0}
-
-
-def scores_by_ranking(ranking: Ranking) -> dict[str, np.ndarray]:
-    """(M,) scores of every way of ranking: who decided, the baselines, ACE by other indices."""
-    others = {f"ace_by_{name}": scores for name, scores in ranking.by_other_index.items()}
-    return {ranking.judge: ranking.score, **ranking.baselines, **others}
 
 
 def compare_with_truth(
@@ -166,7 +159,12 @@ def compare_with_truth(
     (1.0, ('good',))
     """
     names = tuple(partitions)
-    _check_length(truth, partitions)
+    n = len(to_numpy(truth, "truth").reshape(-1))
+    for name, labels in partitions.items():
+        if len(labels) != n:
+            raise ValueError(
+                f"truth must have one class per object ({len(labels)} in {name!r}), got {n}."
+            )
     classes, known = known_classes(truth)
     values: dict[str, list[float]] = {name: [] for name in MEASURES}
     for name in names:
@@ -189,15 +187,6 @@ def compare_with_truth(
     compared = {name: freeze(scores) for name, scores in rankings.items()}
     found = (names, external, correlations, picks, compared)
     return Agreement(*found, n_objects=len(known), n_known=int(known.sum()))
-
-
-def _check_length(truth: Any, partitions: Mapping[str, Any]) -> None:
-    n = len(to_numpy(truth, "truth").reshape(-1))
-    for name, labels in partitions.items():
-        if len(labels) != n:
-            raise ValueError(
-                f"truth must have one class per object ({len(labels)} in {name!r}), got {n}."
-            )
 
 
 def known_classes(truth: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -228,13 +217,10 @@ def shown_classes(truth: Any) -> np.ndarray:
     unknown = _unknown(values)
     if not unknown.any():
         return values
-    known = known_classes(truth)[0].astype(str)
-    if values.dtype.kind in "UO":
-        known = np.array([str(value) for value in values[~unknown]])
-    elif values.dtype.kind == "f":
-        known = np.array([f"{value:g}" for value in values[~unknown]])
+    known_classes(truth)  # refuses what holds no classes
+    form = "{:g}" if values.dtype.kind == "f" else "{}"
     classes = np.full(len(values), "unknown", dtype=object)
-    classes[~unknown] = known
+    classes[~unknown] = [form.format(value) for value in values[~unknown].tolist()]
     return classes.astype(np.str_)
 
 
