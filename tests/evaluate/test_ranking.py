@@ -54,7 +54,7 @@ def test_other_partitions_cannot_stand_beside():
     other = ace(Scores.from_matrix(MATRIX, paired=False), dip=False)
     with pytest.raises(ValueError, match="same clusterings"):
         rank(ace(table(), dip=False), others=[other])
-    with pytest.raises(ValueError, match="one score per partition"):
+    with pytest.raises(ValueError, match="one score per clustering"):
         rank(ace(table(), dip=False), input_scores=[0.1])
     with pytest.raises(TypeError, match="must be an AceResult or a Consensus, got Scores"):
         rank(table())
