@@ -49,7 +49,7 @@ def costs_differ_by(device: str) -> float:
 
     points = fit(0, host=False, device=device).embedding_
     ours = latent.kmeans(torch.tensor(points, device=device), K, n_init=20, seed=0)
-    cost = float(((points - ours.centers[ours.labels]) ** 2).sum())
+    cost = float(((points - ours.cluster_centers_[ours.labels_]) ** 2).sum())
     theirs = sklearn.cluster.KMeans(K, n_init=20, random_state=0).fit(points).inertia_
     return abs(cost - theirs) / theirs
 

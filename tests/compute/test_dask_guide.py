@@ -108,7 +108,7 @@ def test_a_lost_scheduler_is_told_in_a_sentence_and_what_is_done_is_kept(folder)
                 processes[0].wait()
 
         with pytest.raises(
-            ConnectionError, match=r"The Dask scheduler went away after \d of 4 spaces"
+            ConnectionError, match=r"The Dask scheduler went away after \d of 4 embeddings"
         ):
             ws.score_runs(runs, scheduler=command.split()[4], cache=cache, progress=lose)
     assert len(list(cache.iterdir())) >= 2

@@ -155,11 +155,13 @@ def test_the_input_may_be_of_any_kind(kind):
         assert structure_of(sp.coo_matrix(X), runs, 1).gain > 0.1
         return
     if kind == "torch":
-        given = pytest.importorskip("torch").tensor(X)
+        given = pytest.importorskip("torch", reason="needs the extra deep").tensor(X)
     else:
-        given = pytest.importorskip("pandas").DataFrame(X)
+        given = pytest.importorskip("pandas", reason="needs the extra frames").DataFrame(X)
     if kind.startswith("dask"):
-        given = pytest.importorskip("dask.dataframe").from_pandas(given, npartitions=3)
+        given = pytest.importorskip("dask.dataframe", reason="needs the extra dask").from_pandas(
+            given, npartitions=3
+        )
     if kind == "dask":
         given = given.to_dask_array(lengths=True)
     assert structure_of(given, runs, 1).gain == structure_of(X, runs, 1).gain
@@ -167,7 +169,10 @@ def test_the_input_may_be_of_any_kind(kind):
 
 @pytest.mark.parametrize("form", ["memory", "dense file", "sparse file"])
 def test_the_features_of_anndata_are_the_input(form, tmp_path):
-    anndata, pd = pytest.importorskip("anndata"), pytest.importorskip("pandas")
+    anndata, pd = (
+        pytest.importorskip("anndata", reason="needs the extra anndata"),
+        pytest.importorskip("pandas", reason="needs the extra frames"),
+    )
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4))
     embedding = rng.normal(size=(120, 3)) + 8 * np.eye(3)[np.arange(120) % 3]
@@ -188,7 +193,10 @@ def test_the_features_of_anndata_are_the_input(form, tmp_path):
 
 
 def test_features_that_cannot_be_tested_are_a_note():
-    anndata, pd = pytest.importorskip("anndata"), pytest.importorskip("pandas")
+    anndata, pd = (
+        pytest.importorskip("anndata", reason="needs the extra anndata"),
+        pytest.importorskip("pandas", reason="needs the extra frames"),
+    )
     obs = pd.DataFrame({"a": list("0011"), "b": list("0111")}, index=list("wxyz"))
     cells = anndata.AnnData(
         X=np.full((4, 2), np.nan), obs=obs, obsm={"X_net": np.arange(12.0).reshape(4, 3) ** 2}

@@ -10,7 +10,7 @@ import pytest
 from golden import ROOT
 
 ALWAYS_TAKEN = {"pyproject.toml", "LICENSE", ".gitignore"}
-NEEDED_BY_NO_TEST = {".pre-commit-config.yaml"}
+NEEDED_BY_NO_TEST = {".oxlintrc.json", ".pre-commit-config.yaml"}
 
 
 def test_the_source_distribution_takes_every_tracked_folder_and_file():

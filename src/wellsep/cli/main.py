@@ -188,10 +188,7 @@ def _plain_warnings(command: str | None) -> Iterator[None]:
     """Print a warning as one line in the words of the shell, without the line that raised it."""
 
     def show(message: Warning | str, *details: object) -> None:
-        from wellsep.cli.wording import flags_of, in_shell_words
-
-        text = in_shell_words(" ".join(str(message).split()), flags_of(command))
-        print_error(f"Warning: {text}")
+        print_error(f"Warning: {_in_words(' '.join(str(message).split()), command)}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # type: ignore[assignment]
@@ -203,8 +200,6 @@ def _sentence(error: Exception, command: str | None, arguments: Sequence[str]) -
 
     An error in the program, not in the input, shows its class.
     """
-    from wellsep.cli.wording import flags_of, in_shell_words, with_its_flag
-
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, OSError) and error.strerror and error.filename is None:
         text = error.strerror  # without its number
@@ -212,9 +207,18 @@ def _sentence(error: Exception, command: str | None, arguments: Sequence[str]) -
         text = f"{error.filename2 or error.filename} cannot be used: {error.strerror}."
     text = " ".join(str(text).split())
     if isinstance(error, BAD_INPUT) and text:
-        flags = flags_of(command)
-        return in_shell_words(with_its_flag(text, arguments, flags), flags)
+        return _in_words(text, command, arguments)
     return f"{type(error).__name__}: {text} (wellsep --debug ... shows where)"
+
+
+def _in_words(text: str, command: str | None, arguments: Sequence[str] | None = None) -> str:
+    """A sentence of the library in the words of the shell, its beginning by the flag given."""
+    from wellsep.cli.wording import flags_of, in_shell_words, with_its_flag
+
+    flags = flags_of(command)
+    if arguments is not None:
+        text = with_its_flag(text, arguments, flags)
+    return in_shell_words(text, flags)
 
 
 def _show_version(asked: bool) -> None:

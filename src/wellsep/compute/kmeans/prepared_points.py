@@ -72,13 +72,7 @@ class RowValues:
         """The values of the points of one block."""
         if self.function is None:
             return self.known
-        return run_block(self.function, points, self.beside, self.given)
-
-
-def run_block(
-    function: Block, points: Points, beside: Sequence[RowValues], given: tuple[Any, ...]
-) -> Any:
-    return function(points, *(values.of(points) for values in beside), *given)
+        return points.fold(self.function, *self.given, beside=self.beside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +128,10 @@ class Points:
         return self.pull
 
     def fold(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> Any:
-        return run_block(function, self, beside, given)
+        return function(self, *(values.of(self) for values in beside), *given)
 
     def values(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> RowValues:
-        return RowValues(run_block(function, self, beside, given))
+        return RowValues(self.fold(function, *given, beside=beside))
 
     def publish(self, values: RowValues, dtype: Any, width: int | None = None) -> Any:
         return in_library_of(self.source, values.known)

@@ -119,7 +119,7 @@ def own_space_scores(scores: Scores, *, index: str | None = None) -> np.ndarray:
     if not scores.is_paired:
         alone = scores.partitions[int(np.flatnonzero(scores.made_in < 0)[0])]
         raise ValueError(
-            f"Clustering {alone!r} has no space of its own, so it has no own-space score. "
+            f"Clustering {alone!r} has no embedding of its own, so it has no own-space score. "
             "Use mean_scores or ace."
         )
     matrix, _ = fill_undefined(scores, scores.check_index(index), "worst")

@@ -18,7 +18,6 @@ from wellsep.compute.kmeans.prepared_points import (
     RowValues,
     prepare,
     prepare_directions,
-    run_block,
 )
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.table import COSINE
@@ -90,7 +89,7 @@ def _on_points(
     start: int,
 ) -> Any:
     points = prepare(X, weights, frame.metric, frame, start)
-    return run_block(function, points, beside, given)
+    return points.fold(function, *given, beside=beside)
 
 
 def _itself(points: Points, values: np.ndarray, dtype: Any) -> np.ndarray:
