@@ -60,7 +60,9 @@ help:
 
 demo: $(DEMO_STAMP)
 	$(DEMO)/bin/wellsep demo
-	$(DEMO)/bin/wellsep explore wellsep-demo/pixels.npy --report wellsep-demo/explored.html
+	@echo "From the pixels alone, wellsep explore (all it says is in wellsep-demo/explored.txt):"
+	@$(DEMO)/bin/wellsep explore wellsep-demo/pixels.npy --report wellsep-demo/explored.html > wellsep-demo/explored.txt
+	@sed -n 2p wellsep-demo/explored.txt
 
 # Types and doctests are one process each: at once on two cores.
 test: lint
