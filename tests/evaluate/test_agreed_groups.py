@@ -75,6 +75,25 @@ def test_a_cluster_that_a_contender_splits_asks_how_many_groups():
     ]  # fmt: skip
 
 
+def test_a_side_that_cuts_across_the_groups_is_told_by_its_sizes_and_a_run():
+    rng = np.random.default_rng(0)
+    kinds = np.repeat(np.arange(5), 50)
+    batches = rng.integers(0, 3, (2, 250))
+    halves = kinds // 2
+    names = ("kinds", "batch 1", "batch 2", "halves")
+    codes = np.array([kinds, *batches, halves])
+    (question,) = find_agreed(
+        codes, np.array([0.4, 0.3, 0.2, 0.1]), tuple("abcde"), names
+    ).questions
+    sizes = [sorted(np.bincount(side.codes).tolist(), reverse=True) for side in question.sides]
+    assert [side.words for side in question.sides] == [
+        "five groups",
+        "three groups: {}, {} and {} objects, as in 'batch 1'".format(*sizes[1]),
+        "three groups: {}, {} and {} objects, as in 'batch 2'".format(*sizes[2]),
+        "three groups: a with b; c with d; e",
+    ]
+
+
 def test_a_cluster_that_a_contender_calls_noise_asks_whether_it_is_a_group():
     groups = found("aaaabbbb", "....yyyy", shares=[0.6, 0.4])
     (question,) = groups.questions

@@ -340,15 +340,18 @@ def _ask(
     objects = np.flatnonzero(np.isin(best, members))
     share = {key: float(shares[runs].sum()) for key, runs in sides.items()}
     order = sorted(sides, key=lambda key: (-share[key], sides[key][0]))
-    words = _words(members, order, clusters)
+    joins = any(agreed >= 0 for key in order for agreed, _ in key)
+    words = [_say(members, key, clusters, joins) for key in order]
     answers = []
-    for key in order:
+    for key, text in zip(order, words, strict=True):
         runs = sorted(sides[key], key=lambda s: (-shares[s], s))
         cut = cuts[0] if 0 in runs else cuts[runs[0]]
         groups, codes, is_agreed = _groups(members, cut, objects, best, clusters)
         moved = objects[_moved(best[objects], codes, is_agreed)]
         named = tuple(contenders[s] for s in runs)
-        answers.append(Side(words[key], share[key], named, groups, freeze(codes), freeze(moved)))
+        if words.count(text) > 1:  # no two sides of a question have the same words
+            text = f"{text}: {_how(key, codes, named[0], clusters)}"
+        answers.append(Side(text, share[key], named, groups, freeze(codes), freeze(moved)))
     beside = sorted({a for key in order for a, _ in key if a >= 0})
     return Question(
         id="+".join(clusters[c] for c in members),
@@ -403,17 +406,6 @@ def _moved(best: np.ndarray, codes: np.ndarray, is_agreed: list[bool]) -> np.nda
     return moved
 
 
-def _words(members: list[int], sides: list[Groups], clusters: tuple[str, ...]) -> dict[Groups, str]:
-    """What each side says, in words that no other side has."""
-    joins = any(agreed >= 0 for side in sides for agreed, _ in side)
-    words = {side: _say(members, side, clusters, joins) for side in sides}
-    said = list(words.values())
-    return {
-        side: text if said.count(text) == 1 else f"{text}: {_composition(side, clusters)}"
-        for side, text in words.items()
-    }
-
-
 def _say(members: list[int], side: Groups, clusters: tuple[str, ...], joins: bool) -> str:
     homes = [clusters[agreed] for agreed, _ in side if agreed >= 0]
     n_free = len(side) - len(homes)
@@ -426,13 +418,16 @@ def _say(members: list[int], side: Groups, clusters: tuple[str, ...], joins: boo
     return f"divided between {into}" if not n_free else f"{groups}, and a part in {into}"
 
 
-def _composition(side: Groups, clusters: tuple[str, ...]) -> str:
-    """The groups of a side by the clusters that they have a part of."""
-    where = [c for _, members in side for c in members]
+def _how(side: Groups, codes: np.ndarray, run: str, clusters: tuple[str, ...]) -> str:
+    """Which clusters make up the groups of a side; their sizes and a run if it cuts clusters."""
+    placed = [c for _, members in side for c in members]
+    if len(set(placed)) < len(placed):
+        sizes = sorted(np.bincount(codes[codes >= 0]).tolist(), reverse=True)
+        return f"{listing((f'{size:,}' for size in sizes), most=4)} objects, as in {run!r}"
     texts = []
     for agreed, members in side:
-        of = (f"{'part of ' * (where.count(c) > 1)}{clusters[c]}" for c in members)
-        texts.append(" with ".join([*of, *([clusters[agreed]] if agreed >= 0 else [])]))
+        names = [*(clusters[c] for c in members), *([clusters[agreed]] if agreed >= 0 else [])]
+        texts.append(" with ".join(names))
     return "; ".join(texts)
 
 
