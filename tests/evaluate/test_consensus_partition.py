@@ -248,9 +248,13 @@ def test_one_run_equal_runs_and_noise_alone_are_refused_in_a_sentence():
         ({"linkage": "ward"}, "linkage must be one of 'average', 'single', got 'ward'"),
         ({"noise": "penalize"}, "noise must be one of 'cluster', 'singletons', got 'penalize'"),
         ({"max_profiles": 1}, "max_profiles must be at least 2, got 1"),
-        ({"votes": [1, 2]}, r"votes must have one weight per run \(3\), got shape \(2,\)"),
-        ({"votes": {"a": 1, "b": 1}}, "votes must have a weight for every run, got none for c"),
+        ({"votes": [1, 2]}, r"votes must have one weight per clustering \(3\), got shape \(2,\)"),
+        (
+            {"votes": {"a": 1, "b": 1}},
+            "votes must have a weight for every clustering, got none for 'c'",
+        ),
         ({"votes": [1, -1, 1]}, "votes must be finite, not negative and not all 0"),
+        ({"votes": [1, np.nan, 1]}, "votes must have finite weights, got none for 'b'"),
         ({"votes": [0, 0, 0]}, "votes must be finite, not negative and not all 0"),
     ],
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from wellsep._checks.arrays import check_numbers
 from wellsep._files.records import freeze
-from wellsep._text.sentences import count, shown
+from wellsep._text.sentences import count, listing, shown
 from wellsep.compute.statistics.contingency import Counted, count_labels
 from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.options import Computing, VoteOptions
@@ -100,7 +100,7 @@ def consensus(
     refuse_too_few(classes)
     if index is None:
         return hold_vote(counted, classes, options)
-    given = _given_scores(index, counted.names)
+    given = numbers_of_runs("index", index, counted.names, "score")
     means = (np.bincount(classes.of, given) / classes.sizes)[classes.of]
     return hold_vote(counted, classes, options, "given", means)
 
@@ -193,24 +193,25 @@ def refuse_too_few(classes: Classes) -> None:
         )
 
 
-def _given_scores(given: Any, names: tuple[str, ...]) -> np.ndarray:
-    """(M,) the scores by an index, checked; by name or in the order of the partitions."""
+def numbers_of_runs(name: str, given: Any, runs: tuple[str, ...], what: str) -> np.ndarray:
+    """(M,) finite scores or weights, given by name or in the order of the runs."""
     if isinstance(given, Mapping):
-        missing = [name for name in names if name not in given]
+        missing = [run for run in runs if run not in given]
         if missing:
             raise ValueError(
-                f"index must have a score for every clustering, got none for {missing[0]!r}."
+                f"{name} must have a {what} for every clustering, got none for "
+                f"{listing(map(repr, missing[:3]))}."
             )
-        given = [given[name] for name in names]
-    scores = check_numbers("index", given)
-    if scores.shape != (len(names),):
+        given = [given[run] for run in runs]
+    numbers = check_numbers(name, given)
+    if numbers.shape != (len(runs),):
         raise ValueError(
-            f"index must have one score per clustering ({len(names)}), got shape {scores.shape}."
+            f"{name} must have one {what} per clustering ({len(runs)}), got shape {numbers.shape}."
         )
-    if not np.isfinite(scores).all():
-        where = names[int(np.flatnonzero(~np.isfinite(scores))[0])]
-        raise ValueError(f"index must have finite scores, got none for {where!r}.")
-    return freeze(scores, float)
+    if not np.isfinite(numbers).all():
+        where = runs[int(np.flatnonzero(~np.isfinite(numbers))[0])]
+        raise ValueError(f"{name} must have finite {what}s, got none for {where!r}.")
+    return freeze(numbers, float)
 
 
 def _reasons(counted: Counted) -> dict[str, str]:

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import check_choice, check_count, check_numbers
+from wellsep._checks.arrays import check_choice, check_count
 from wellsep._checks.labels import NOISE
 from wellsep._checks.values import check_generator, check_kind
 from wellsep._files.records import Result, freeze
-from wellsep._text.sentences import count, listing
+from wellsep._text.sentences import count
 from wellsep.compute.statistics.contingency import count_pairs
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.ballot import labels_of, refuse_too_few
+from wellsep.evaluate.vote.ballot import labels_of, numbers_of_runs, refuse_too_few
 from wellsep.evaluate.vote.coassociation import (
     Profiles,
     assign_nearest,
@@ -301,29 +301,18 @@ def _encoded(labels: Any, noise: str) -> Partitions:
 
 def _weights(votes: Any, classes: Classes) -> np.ndarray:
     """(D,) weights of the distinct partitions, 1 where nothing else is known."""
-    names = classes.names
-    own = np.ones(len(names))
     if isinstance(votes, Consensus):
         votes = dict(zip(votes.partitions, votes.weights[votes.classes.of].tolist(), strict=True))
-    if isinstance(votes, Mapping):
-        missing = [name for name in names if name not in votes]
-        if missing:
-            raise ValueError(
-                f"votes must have a weight for every run, got none for {listing(missing[:3])}."
-            )
-        votes = [votes[name] for name in names]
-    if votes is not None:
-        own = check_numbers("votes", votes)
-        if own.shape != (len(names),):
-            raise ValueError(
-                f"votes must have one weight per run ({len(names)}), got shape {own.shape}."
-            )
-    if not np.isfinite(own).all() or (own < 0).any() or not own.any():
+    if votes is None:
+        return np.ones(len(classes))
+    weights = numbers_of_runs("votes", votes, classes.names, "weight")
+    if (weights < 0).any() or not weights.any():
         raise ValueError(
-            f"votes must be finite, not negative and not all 0, got {own.min():g} to {own.max():g}."
+            "votes must be finite, not negative and not all 0, got "
+            f"{weights.min():g} to {weights.max():g}."
         )
     largest = np.zeros(len(classes))
-    np.maximum.at(largest, classes.of, own)
+    np.maximum.at(largest, classes.of, weights)
     relative: np.ndarray = largest / largest.max()
     return relative
 
