@@ -63,8 +63,8 @@ def test_other_partitions_cannot_stand_beside():
 def test_confidence_appears_in_table_and_story():
     sure = summarise(np.array([[4, 1, 3, 1], [4, 2, 3, 1], [3, 1, 4, 2], [4, 1, 3, 2]]), 0.9, 12, 1)
     ranking = rank(ace(table(), dip=False), confidence=sure)
-    assert ranking.first_in.tolist() == [0, 0.625, 0, 0.375]
-    assert ranking.interval.tolist() == [[3, 4], [1, 2], [3, 4], [1, 2]]
+    assert ranking.confidence.first_in.tolist() == [0, 0.625, 0, 0.375]
+    assert ranking.confidence.interval.tolist() == [[3, 4], [1, 2], [3, 4], [1, 2]]
     assert "'k3' comes first in 62% of them (rank 1 to 2 in 90%)" in ranking.explain()
     assert (ranking.columns()["rank_low"][0], ranking.columns()["rank_high"][0]) == (1, 2)
     short = summarise(np.array([[1, 2]]), 0.9, 12, 1)

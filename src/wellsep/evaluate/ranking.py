@@ -111,11 +111,6 @@ class Ranking(Result):
         return self.result.coverage
 
     @property
-    def tie_tolerance(self) -> float:
-        """Relative difference under which two scores are tied."""
-        return float(self.result.options.tie_tolerance)
-
-    @property
     def classes(self) -> Classes:
         """Which partitions are equal."""
         return self.result.classes
@@ -169,16 +164,6 @@ class Ranking(Result):
     def first_of_each(self) -> np.ndarray:
         """(D,) positions of the distinct partitions, best first; of equal ones the first."""
         return self.result.first_of_each
-
-    @property
-    def interval(self) -> np.ndarray | None:
-        """(M, 2) lowest and highest rank over the half-samples, where they were drawn."""
-        return None if self.confidence is None else self.confidence.interval
-
-    @property
-    def first_in(self) -> np.ndarray | None:
-        """(M,) share of the half-samples in which a partition comes first."""
-        return None if self.confidence is None else self.confidence.first_in
 
     def ranks_by(self, name: str) -> np.ndarray:
         """Ranks by a baseline or by another index."""

@@ -123,7 +123,9 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     others = {f"ace_by_{name}": scores for name, scores in ranking.by_other_index.items()}
     rankings = {ranking.judge: ranking.score, **ranking.baselines, **others}
     rankings |= trivial_rules(labels)
-    return compare_with_truth(rankings, labels, truth, tolerance=ranking.tie_tolerance)
+    return compare_with_truth(
+        rankings, labels, truth, tolerance=ranking.result.options.tie_tolerance
+    )
 
 
 def trivial_rules(labels: Mapping[str, Any]) -> dict[str, np.ndarray]:
