@@ -78,6 +78,7 @@ def test_pca_scores_have_no_first_scaled_component_but_a_first_unscaled_one(dtyp
     assert np.isnan([scaled.statistic, scaled.pvalue]).all()
     assert scaled.note.startswith("Undefined, because the eigenvalue of the first principal")
     assert "use projection='pca' if the columns differ in variance, else 'distances'" in scaled.note
+    assert f"The relative gap is {scaled.relative_gap:.1e}." in scaled.explain()
     assert plain.defined
     assert plain.note == ""
     assert plain.statistic == pytest.approx(dip_statistic(scores[:, 0]), abs=1e-6)
@@ -98,7 +99,9 @@ def test_a_constant_column_switches_scaling_off_and_is_named():
     X = np.column_stack([blobs(), np.full(240, 0.1)])
     answer = multimodality(X, projection="pca-scaled")
     assert not answer.scaled
-    assert answer.note == "Column 4 is constant, so no column was scaled."
+    assert answer.note == "A column is constant, so no column was scaled."
+    assert answer.constant_columns == (4,)
+    assert "Constant columns: 4." in answer.explain()
     assert answer.statistic == multimodality(X, projection="pca").statistic
     assert multimodality(X[:, :4], projection="pca-scaled").scaled
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from wellsep._checks.arrays import check_choice, check_count, check_data, to_numpy
 from wellsep._checks.values import check_generator
-from wellsep._text.sentences import Views
+from wellsep._text.sentences import Views, listing
 from wellsep.distances.base import PairSpace
 from wellsep.spaces.dip import METHODS, DipResult, dip_test, holm
 from wellsep.spaces.projections import (
@@ -57,6 +57,8 @@ class Multimodality(Views):
         Where the p-value comes from.
     n_objects, n_values : int
         Objects used, and values handed to the test.
+    constant_columns : tuple of int
+        Positions of the columns that have one value.
     """
 
     statistic: float
@@ -71,12 +73,17 @@ class Multimodality(Views):
     method: str
     n_objects: int
     n_values: int
+    constant_columns: tuple[int, ...] = ()
 
     def sentences(self) -> Iterator[str]:
         """Say whether the space has more than one mode."""
         if self.defined:
             yield f"The dip is {self.statistic:.4g}, p = {self.pvalue:.3g} ({self.projection})."
+        else:
+            yield f"The relative gap is {self.relative_gap:.1e}."
         yield from filter(None, [self.note])
+        if self.constant_columns:
+            yield f"Constant columns: {listing(map(str, self.constant_columns), most=8)}."
 
 
 def multimodality(
@@ -187,12 +194,13 @@ def multimodality(
         scaled=view.scaled,
         relative_gap=gap,
         defined=defined,
-        note=" ".join(_notes(view.constant, projection, gap, defined, n_used, n, dense)),
+        note=" ".join(_notes(view.constant, projection, defined, n_used, n, dense)),
         statistics=tuple(result.statistic for result in results) if defined else (),
         pvalues=tuple(pvalues) if defined else (),
         method=method,
         n_objects=n_used,
         n_values=results[best].n_values,
+        constant_columns=tuple(np.flatnonzero(view.constant).tolist()) if dense else (),
     )
 
 
@@ -206,7 +214,6 @@ REMEDY = {
 def _notes(
     constant: np.ndarray,
     projection: str,
-    gap: float,
     defined: bool,
     n_used: int,
     n: int,
@@ -216,12 +223,12 @@ def _notes(
     if constant.all():
         return ["All objects coincide, so there is nothing to split and p is 1."]
     if constant.any() and projection in ("pca-scaled", "distances"):
-        notes.append(f"Column {int(constant.argmax())} is constant, so no column was scaled.")
+        notes.append("A column is constant, so no column was scaled.")
     if not defined:
         which = "a" if projection == "components" else "the first"
         notes.append(
-            f"Undefined, because the eigenvalue of {which} principal component equals the next one "
-            f"(relative gap {gap:.1e}), so the component has no direction; {REMEDY[projection]}."
+            f"Undefined, because the eigenvalue of {which} principal component equals the next "
+            f"one, so the component has no direction; {REMEDY[projection]}."
         )
     if not dense and projection == "pca-scaled":
         notes.append("There are no columns to scale: the first axis was tested as it is.")

@@ -6,7 +6,6 @@ measures", arXiv:2403.14830, algorithms 1 and 2. The steps below follow the pape
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
@@ -381,9 +380,6 @@ def _notes(scores: Scores, dip: bool) -> tuple[str, ...]:
     told: dict[str, list[str]] = {}
     for name, note in zip(scores.spaces, scores.dip.notes, strict=False):
         if note:
-            # Without what differs from space to space.
-            note = re.sub(r"^Column \d+", "A column", note)
-            note = re.sub(r" \(relative gap [^)]*\)", "", note)
             told.setdefault(note, []).append(repr(name))
     return copies + tuple(
         f"Dip test of {listing(names)}: {note[:1].lower()}{note[1:]}"
