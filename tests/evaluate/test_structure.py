@@ -45,7 +45,7 @@ def test_blobs_are_something_and_the_clearest_clustering_is_named():
     assert found.gain > 0.2
     assert found.best in ("K=3", "k-means, K = 3")
     assert found.n_clusters.tolist() == [2, 3, 5]
-    assert f"{found.best!r}, has a silhouette +{found.gain:.2f} above" in found.explain()
+    assert f"{found.best!r}, has a silhouette {found.gain:.2f} above" in found.explain()
 
 
 def test_skewed_columns_are_not_taken_for_clusters():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from contested import contested_judgement
 from sklearn.cluster import KMeans
 from verdict_cases import camps, cloud, crowd, equals, input_of, noisy, six, square
 
@@ -104,7 +105,7 @@ def test_runs_that_are_one_partition_are_one_answer():
     assert found.kind == "clear"
     assert found.headline == (
         "'same 0' (K = 3) is ranked first of 20 runs. It comes first in 19 of 20 half-samples. "
-        "15 runs found it. Tried: 3 clusters."
+        "15 runs found it."
     )
     assert found.facts["found_by"] == 15
     assert found.facts["first_in"] == 0.95
@@ -256,15 +257,30 @@ def test_the_same_words_are_in_terminal_page_explanation_and_json(tmp_path, caps
         assert re.sub(r"\s", "", sentence) in re.sub(r"\s", "", on_page)
 
 
-def test_where_a_vote_decides_the_headline_names_the_k_that_were_tried():
+def test_the_k_that_were_tried_are_said_once_where_a_vote_decides():
     judgement = judged(cloud(3))
     assert judgement.judge == "consensus"
-    assert judgement.verdict.headline.endswith(" Tried: 2 to 6 clusters.")
-    assert "Only clusterings with 2 to 6 clusters were tried, so no others can be ranked." in (
-        judgement.verdict.second
-    )
-    by_ace = judged(cloud(3), judge="ace").verdict
-    assert "Tried" not in by_ace.headline
+    limit = "Only the numbers of clusters that were tried (2 to 6) can be ranked."
+    assert limit in judgement.verdict.second
+    assert judgement.explain().count("tried") == 1
+    assert "tried" not in judged(cloud(3), judge="ace").verdict.explain()
+
+
+def test_zero_has_no_sign():
+    judgement = judged(camps())
+    assert -0.005 < judgement.verdict.facts["camps"]["between"] < 0
+    assert "ARI 0.00 between them" in judgement.verdict.headline
+    flat = replace(judged_with_input(cloud(0)).structure, gain=-0.001)
+    for text in (flat.explain(), replace(judgement, structure=flat).verdict.explain()):
+        assert "0.00" in text and not re.search(r"[-+]0\.00\b", text)
+
+
+def test_no_verdict_is_called_clear_while_questions_are_open():
+    settled, contested = judged(equals()).verdict, contested_judgement().verdict
+    assert (settled.kind, settled.label) == ("clear", "clear")
+    assert (contested.kind, contested.facts["questions"]) == ("clear", 1)
+    assert contested.label == "questions open"
+    assert contested.heading == "Verdict: questions open"
 
 
 def test_the_best_at_the_edge_of_k_is_pointed_out():
@@ -272,7 +288,7 @@ def test_the_best_at_the_edge_of_k_is_pointed_out():
     for best, said in (
         (2, None),
         (3, None),
-        (6, "largest K tried (6), and only those tried can be ranked: try more."),
+        (6, "largest K tried (6): try more."),
     ):
         scores = np.where(judgement.ranking.n_clusters == best, 1.0, 0.0)
         vote = replace(judgement.vote, distinct_scores=scores[judgement.vote.classes.first])
@@ -339,7 +355,17 @@ def test_what_a_share_is_worth_is_read_from_the_shipped_table():
     row = worth_of(share)
     assert row.low <= share and row in worth_table()
     assert row.sentence() in judgement.verdict.second
-    assert f"In {row.trials} trials with known classes" in row.sentence()
+    counts = row.best_quarter, row.above_median, row.lost_less
+    assert f"In {row.trials} trials on {row.sets} data sets with known classes" in row.sentence()
+    for words, count in zip(
+        ("quarter of the runs", "median run", "to the best"), counts, strict=True
+    ):
+        assert f"{words} in {count}" in row.sentence()
+        assert isinstance(count, int) and count <= row.trials
+    guide = (DOCS / "guides" / "verdict.md").read_text(encoding="utf-8")
+    for one in worth_table():
+        cells = one.trials, one.sets, one.best_quarter, one.above_median, one.lost_less
+        assert f"| {' | '.join(map(str, cells))} ({one.loss:.2f}) |" in guide
     lows = [one.low for one in worth_table()]
     assert lows == sorted(lows, reverse=True) and lows[-1] == 0
     assert all(one.trials >= 10 for one in worth_table())
@@ -392,7 +418,7 @@ def test_a_share_that_was_not_computed_is_not_claimed():
     found = ws.judge(equals(), n_draws=0, details=False).verdict
     assert found.headline == (
         "'same 0' (K = 3) is ranked first of 20 runs. How stable this is was not computed. "
-        "15 runs found it. Tried: 3 clusters."
+        "15 runs found it."
     )
     assert found.next.startswith("Next: rank again with 100 half-samples")
 

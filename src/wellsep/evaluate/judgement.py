@@ -225,11 +225,11 @@ class Judgement(Result):
 
     @property
     def explanation(self) -> tuple[str, ...]:
-        """Paragraphs: who decides and why, unless the headline says it, and what was done."""
-        why = self.why_this_judge
-        told = () if why in self.verdict.headline else (why,)
+        """Paragraphs on who decides and why, and what was done; none that the verdict says."""
         tested = () if self.structure is None else (" ".join(self.structure.sentences()),)
-        return (*told, *tested, *self.ranking.sentences(), *self.notes)
+        paragraphs = (self.why_this_judge, *tested, *self.ranking.sentences(), *self.notes)
+        verdict = " ".join(self.verdict.sentences())
+        return tuple(paragraph for paragraph in paragraphs if paragraph not in verdict)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the ranking as named columns, best first."""

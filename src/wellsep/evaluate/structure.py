@@ -85,7 +85,7 @@ class Structure(Result):
             return
         yield (
             f"The clearest clustering of the input, {self.best!r}, has a silhouette "
-            f"{self.gain:+.2f} above that of k-means in clouds without clusters."
+            f"{self.gain:z.2f} above that of k-means in clouds without clusters."
         )
         if not self.is_nothing:
             yield (

@@ -170,6 +170,13 @@ class Consensus(Answer):
         """Say who voted with which weight, who is best, and what this cannot see."""
         return (" ".join(step) for step in map(list, _explained(self)) if step)
 
+    def range_tried(self) -> Iterator[str]:
+        """Say which numbers of clusters can be ranked, since agreement sees no others."""
+        if self.n_clusters is not None and (self.n_clusters >= 2).any():
+            ks = self.n_clusters[self.n_clusters >= 2]
+            tried = f"{ks.min()}" if ks.min() == ks.max() else f"{ks.min()} to {ks.max()}"
+            yield f"Only the numbers of clusters that were tried ({tried}) can be ranked."
+
     def _printed(self) -> tuple[str, ...]:
         steps = self.best_in_words() if self.n_distinct > 1 else self.sentences()
         return (" ".join(steps),)
@@ -207,13 +214,15 @@ def _explained(found: Consensus) -> Iterator[Iterator[str] | tuple[str, ...]]:
             f"{count(len(found.partitions), 'run')} of {count(found.n_objects, 'object')} are the "
             "same clustering, whatever their clusters are called: no vote was needed.",
         )
-        yield _limits(found)
+        yield found.range_tried()
+        yield (TOGETHER,)
         return
     yield _question(found)
     yield found.notes
     yield found.best_in_words()
     yield tuple(f"{name!r}: {why}" for name, why in list(found.reasons.items())[:8])
-    yield _limits(found)
+    yield found.range_tried()
+    yield (TOGETHER,)
 
 
 def _question(found: Consensus) -> Iterator[str]:
@@ -234,11 +243,3 @@ def _question(found: Consensus) -> Iterator[str]:
     if found.coverage is not None and (found.coverage < 1).any():
         meaning = "one more cluster" if options.noise == "cluster" else "clusters of one object"
         yield f"Noise (-1) counts as {meaning}."
-
-
-def _limits(found: Consensus) -> Iterator[str]:
-    if found.n_clusters is not None and (found.n_clusters >= 2).any():
-        ks = found.n_clusters[found.n_clusters >= 2]
-        tried = f"{ks.min()}" if ks.min() == ks.max() else f"{ks.min()} to {ks.max()}"
-        yield f"Only the numbers of clusters that were tried ({tried}) can be ranked."
-    yield TOGETHER

@@ -77,9 +77,14 @@ class Verdict(Result):
         yield from filter(None, (self.groups, self.headline, *self.second, self.next))
 
     @property
+    def label(self) -> str:
+        """The kind; "questions open" where the best run is clear and its groups are not."""
+        return "questions open" if self.kind == "clear" and self.facts["questions"] else self.kind
+
+    @property
     def heading(self) -> str:
         """What stands above the sentences in a notebook."""
-        return f"Verdict: {self.kind}"
+        return f"Verdict: {self.label}"
 
     def _tables(self) -> tuple[dict[str, Any], ...]:
         return ()
@@ -135,7 +140,7 @@ def verdict(
         "clear": (True, case.say_clear),
     }
     kind, *others = [kind for kind in KINDS if words[kind][0]]
-    headline = words[kind][1]() + case.range_tried
+    headline = words[kind][1]()
     also = [words[other][1]() for other in others if other != "clear"]
     if kind == "nothing to cluster":
         also.insert(0, case.say_first())
@@ -156,18 +161,19 @@ class Worth(NamedTuple):
     high: float
     trials: int
     sets: int
-    best_quarter: float  # share of the picks in the best quarter of their runs
-    above_median: float
-    loss: float  # ARI to the best run that 8 of 10 picks stay below
+    best_quarter: int  # trials whose pick was in the best quarter of its runs
+    above_median: int
+    lost_less: int  # trials whose pick had an ARI less than `loss` below the best run's
+    loss: float
 
     def sentence(self) -> str:
         """Say it."""
-        quarter, median = (round(10 * share) for share in (self.best_quarter, self.above_median))
         return (
-            f"In {self.trials} trials with known classes where a pick came first in "
-            f"{self.low:.0%} to {self.high:.0%} of the half-samples, it was in the best quarter of "
-            f"the runs in {quarter} of 10, above the median run in {median} of 10, and 8 of 10 "
-            f"lost less than {self.loss:.2f} ARI to the best."
+            f"In {self.trials} trials on {self.sets} data sets with known classes a pick came "
+            f"first in {self.low:.0%} to {self.high:.0%} of the half-samples: it was in the best "
+            f"quarter of the runs in {self.best_quarter} of the {self.trials}, above the median "
+            f"run in {self.above_median}, and lost less than {self.loss:.2f} ARI to the best in "
+            f"{self.lost_less}."
         )
 
 
@@ -390,13 +396,6 @@ class _Case:
         }
 
     @property
-    def range_tried(self) -> str:
-        """What a headline by agreement must say, since agreement sees no other K."""
-        if not self.by_vote or self.unanimous or not len(self.ks):
-            return ""
-        return f" Tried: {_tried(self.ks)}."
-
-    @property
     def opposed(self) -> bool:
         """Whether ACE decides by embeddings that contradict each other."""
         together = None if self.by_vote or self.ace is None else self.ace.mean_correlation
@@ -409,15 +408,15 @@ class _Case:
     def say_nothing(self) -> str:
         return (
             "Nothing to cluster: no clustering of the input is clearer than those that k-means "
-            f"finds in clouds without clusters (difference in silhouette {self.gain:+.2f}, at "
-            f"least +{NOTHING:g} needed)."
+            f"finds in clouds without clusters (difference in silhouette {self.gain:z.2f}, at "
+            f"least {NOTHING:g} needed)."
         )
 
     def say_disagree(self) -> str:
         vote, ace = (self.named(self.pick_of(judge)) for judge in ("consensus", "ace"))
         return (
             f"The judges disagree: the consensus picks {vote}, ACE picks {ace}, and the two have "
-            f"little in common (ARI {self.between:.2f})."
+            f"little in common (ARI {self.between:z.2f})."
         )
 
     def say_tied(self) -> str:
@@ -436,7 +435,7 @@ class _Case:
         praised = "" if self.by_vote else "it scores well in the selected embeddings, but "
         return (
             f"{self.best!r} is ranked first and stands alone: {praised}few other runs resemble it "
-            f"(mean agreement {self.relative_agreement:.2f} of the largest)."
+            f"(mean agreement {self.relative_agreement:z.2f} of the largest)."
         )
 
     def say_first(self) -> str:
@@ -458,8 +457,8 @@ class _Case:
         names, (first, second) = self.ranking.names, self.camps.members
         return (
             f"The runs fall into two camps that have little in common ({len(first)} and "
-            f"{len(second)} runs, ARI {self.camps.between:.2f} between them, at least "
-            f"{self.camps.within:.2f} within). Each may describe something real, a batch for "
+            f"{len(second)} runs, ARI {self.camps.between:z.2f} between them, at least "
+            f"{self.camps.within:z.2f} within). Each may describe something real, a batch for "
             "instance; no judge can tell which you want. Best of each: "
             f"{names[first[0]]!r} and {names[second[0]]!r}. {self._what_tells_camps_apart()}"
         )
@@ -546,8 +545,8 @@ class _Case:
         yield from self._on_spaces()
         yield from self._on_runs()
         yield from self._on_certainty()
-        if self.by_vote and not self.unanimous and len(self.ks) and not self.edge:
-            yield f"Only clusterings with {_tried(self.ks)} were tried, so no others can be ranked."
+        if isinstance(self.ranking.result, Consensus) and not self.unanimous:
+            yield from self.ranking.result.range_tried()
 
     def _on_structure(self) -> Iterator[str]:
         if self.gain is None:
@@ -558,7 +557,7 @@ class _Case:
         elif NOTHING <= self.gain < LITTLE:
             yield (
                 "The clusterings of the input are little clearer than those that k-means finds in "
-                f"clouds without clusters (difference in silhouette {self.gain:+.2f})."
+                f"clouds without clusters (difference in silhouette {self.gain:z.2f})."
             )
 
     def _on_judges(self) -> Iterator[str]:
@@ -566,14 +565,14 @@ class _Case:
             other = "ace" if self.by_vote else "consensus"
             who = "ACE" if other == "ace" else "The consensus"
             name = self.ranking.names[self.pick_of(other)]
-            yield f"{who} picks {name!r}, which resembles it in part (ARI {self.between:.2f})."
+            yield f"{who} picks {name!r}, which resembles it in part (ARI {self.between:z.2f})."
         if self.by_vote and self.vote is not None and "ace" in self.picks:
             pick = self.pick_of("ace")
             if pick != self.at and self.vote.relative_agreement[pick] < ALONE:
                 yield (
                     f"ACE's pick {self.ranking.names[pick]!r} stands alone: it scores well in the "
                     "selected embeddings, but few other runs resemble it (mean agreement "
-                    f"{self.vote.relative_agreement[pick]:.2f} of the largest)."
+                    f"{self.vote.relative_agreement[pick]:z.2f} of the largest)."
                 )
 
     def _on_spaces(self) -> Iterator[str]:
@@ -588,7 +587,7 @@ class _Case:
         if self.opposed:
             yield (
                 "The embeddings that give the answer rank the runs in opposite ways (mean "
-                f"correlation {ace.mean_correlation:.2f})."
+                f"correlation {ace.mean_correlation:z.2f})."
             )
         if self.by_vote and 1 < n < FEW_SPACES and runs > n:
             yield (
@@ -623,8 +622,7 @@ class _Case:
         if edge:
             word, more = ("largest", "more") if edge > 0 else ("smallest", "fewer")
             k = int(self.ks[-1 if edge > 0 else 0])
-            blind = ", and only those tried can be ranked" if self.by_vote else ""
-            yield f"The best has the {word} K tried ({k}){blind}: try {more}."
+            yield f"The best has the {word} K tried ({k}): try {more}."
 
     def _on_certainty(self) -> Iterator[str]:
         if self.worth is not None:
@@ -653,8 +651,3 @@ class _Case:
         if self.sure is None:
             return "Next: rank again with 100 half-samples, to see how stable this is."
         return NEXT[kind]
-
-
-def _tried(ks: np.ndarray) -> str:
-    low, high = int(ks[0]), int(ks[-1])
-    return f"{low} clusters" if low == high else f"{low} to {high} clusters"

@@ -83,7 +83,7 @@ def build_ranking_page(
             "verdict": list(judgement.verdict.sentences()),
             "sheet": members.sheet(np.arange(0) if scatters is None else scatters.objects),
         },
-        chip=judgement.verdict.kind.capitalize(),
+        chip=judgement.verdict.label.capitalize(),
         picks=_picks(evidence),
     )
 
