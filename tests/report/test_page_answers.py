@@ -14,6 +14,7 @@ from browsing import CHROMIUM, NEEDS_CHROMIUM, Visit
 
 import wellsep as ws
 from wellsep.evaluate.kept_codes import KeptCodes
+from wellsep.evaluate.words.first_screen import bar_html
 from wellsep.partitions import Partitions
 from wellsep.records import Judgement
 
@@ -63,6 +64,12 @@ def test_there_are_questions_to_answer():
     judgement, _ = judged()
     assert len(judgement.questions) >= 2
     assert judgement.agreed.is_agreed.any()
+
+
+def test_the_chip_does_not_say_clear_over_open_questions(page):
+    judgement, _ = judged()
+    assert judgement.verdict.kind == "clear"
+    assert 'class="chip questions-open">Questions open<' in page.read_text(encoding="utf-8")
 
 
 def test_the_head_counts_groups_and_questions_and_every_group_is_a_row(page):
@@ -256,3 +263,18 @@ def test_every_share_of_the_bar_is_seen_whole_and_the_first_screen_has_few_words
     assert whole == [True] * len(whole)
     assert len(whole) > 1
     assert 40 < words <= 150
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1440, 794, 390])
+def test_the_bar_in_a_notebook_shows_every_share_of_five_per_cent_whole(browser, width):
+    shares = {"spectral 8, K=10": 0.43, "umap 5, spectral, K=12": 0.3, "spectral 8, K=12": 0.14,
+              "kmeans, K=9": 0.08, "ward, K=9": 0.04, "others": 0.01}  # fmt: skip
+    notebook = browser.new_page(viewport={"width": width, "height": 300})
+    notebook.set_content(bar_html(list(shares.items())))
+    inside = """[...document.querySelectorAll('b')].map(b => [b.textContent, 0 <= Math.min(
+        b.parentElement.getBoundingClientRect().right - b.getBoundingClientRect().right,
+        b.getBoundingClientRect().left - b.parentElement.getBoundingClientRect().left)])"""
+    assert notebook.evaluate(inside) == [[n, True] for n in ("43%", "30%", "14%", "8%")]
+    notebook.close()

@@ -12,16 +12,21 @@ from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.spaces.drawing_planes import spread_colours
 
 SIDE = 340  # pixels of the map
-SHARE = "overflow:hidden;text-overflow:ellipsis;padding:0 5px;border:1px solid rgba(128,128,128,.5)"
+SHARE = "display:flex;overflow:hidden;border:1px solid rgba(128,128,128,.5)"
+SHRINK = "overflow:hidden;text-overflow:ellipsis;min-width:0"
 
 
 def bar_html(bar: list[tuple[str, float]]) -> str:
     """Return shares of the first places as a bar in HTML."""
-    shown = "".join(
-        f"<span style='flex:{share:.3f} 1 0;{SHARE}' title='{escape(name)}'>{escape(name)} "
-        f"<b>{share:.0%}</b></span>"
-        for name, share in bar
-    )
+    shown = ""
+    for name, share in bar:  # the name shrinks, the share stays; none where neither has room
+        label = f"<span style='{SHRINK}'>{escape(name)}</span>&nbsp;" if share >= 0.1 else ""
+        number = f"<b style='flex:none'>{share:.0%}</b>" if share >= 0.05 else ""
+        room = "0 5px;min-width:3.4em" if label else "0 2px" if number else "0"
+        shown += (
+            f"<span style='{SHARE};flex:{share:.3f} 1 0;padding:{room}' "
+            f"title='{escape(name)}: {share:.0%}'>{label}{number}</span>"
+        )
     row = "display:flex;white-space:nowrap;max-width:56em"
     return f"First place in the half-samples:<div style='{row}'>{shown}</div>" if bar else ""
 
