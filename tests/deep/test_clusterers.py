@@ -208,6 +208,21 @@ def test_a_model_of_another_method_is_not_loaded(tmp_path):
         deep.load(tmp_path / "nothing")
 
 
+def test_a_class_of_ones_own_loads_what_it_saved(tmp_path):
+    class Mine(DEC):
+        pass
+
+    model = Mine(2, pretrain_epochs=1, epochs=1, device="cpu", random_state=0).fit(BLOBS)
+    model.save(tmp_path)
+    again = Mine.load(tmp_path, device="cpu")
+    assert type(again) is Mine
+    np.testing.assert_array_equal(again.predict(BLOBS), model.predict(BLOBS))
+    with pytest.raises(
+        ValueError, match="got 'Mine'; save the estimator again, or load a class of"
+    ):
+        deep.load(tmp_path)
+
+
 @EVERY
 def test_a_fitted_model_is_written_as_a_run(method, tmp_path):
     model = fitted(method)

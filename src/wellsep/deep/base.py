@@ -37,7 +37,7 @@ from wellsep._checks.values import (
 )
 from wellsep._files.arrays import digest
 from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
-from wellsep.deep.checkpoints import Checkpoint, load, plain, save_to
+from wellsep.deep.checkpoints import Checkpoint, plain, read_saved, restore, save_to
 from wellsep.deep.data import (
     Data,
     Scaling,
@@ -502,13 +502,13 @@ class DeepClusterer(_Estimator, ABC):
         -------
         The fitted estimator.
         """
-        estimator = load(folder, device=device)
-        if not isinstance(estimator, cls):
+        record, tensors = read_saved(check_path("folder", folder))
+        if (method := record.get("method")) != cls.__name__:
             raise ValueError(
-                f"folder must hold a {cls.__name__}, got a {type(estimator).__name__}; "
+                f"folder must hold a {cls.__name__}, got a {method}; "
                 "wellsep.deep.load reads any of them."
             )
-        return estimator
+        return restore(cls, record, tensors, device)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -189,15 +189,27 @@ def load(folder: Any, *, device: str = "auto") -> Any:
     from wellsep.deep import METHODS
 
     folder = check_path("folder", folder)
-    if not (folder / _RECORD).exists():
-        raise FileNotFoundError(f"folder must hold a saved estimator, got {str(folder)!r}.")
-    record, parts = load_parts(folder, _RECORD, _KIND, _SAVED_FORMAT, read_tensors)
-    method: Any = METHODS.get(str(record.get("method")))
+    record, tensors = read_saved(folder)
+    method = METHODS.get(str(record.get("method")))
     if method is None:
         got = record.get("method")
         raise ValueError(
-            f"{folder / _RECORD} must name a method, got {got!r}; save the estimator again."
+            f"{folder / _RECORD} must name a method, got {got!r}; save the estimator again, or "
+            "load a class of your own by its own load."
         )
+    return restore(method, record, tensors, device)
+
+
+def read_saved(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The record and the tensors that `save_to` wrote."""
+    if not (folder / _RECORD).exists():
+        raise FileNotFoundError(f"folder must hold a saved estimator, got {str(folder)!r}.")
+    record, parts = load_parts(folder, _RECORD, _KIND, _SAVED_FORMAT, read_tensors)
+    return record, parts[_TENSORS][0]
+
+
+def restore(method: Any, record: dict[str, Any], tensors: dict[str, Tensor], device: str) -> Any:
+    """The fitted estimator of this class, from what was saved."""
     chosen = choose_device(device)
     # JSON has no tuples; parameters such as hidden are tuples.
     params = {k: tuple(v) if isinstance(v, list) else v for k, v in record["params"].items()}
@@ -212,7 +224,6 @@ def load(folder: Any, *, device: str = "auto") -> Any:
     estimator.device_ = str(chosen)
     if "feature_names_in" in record:
         estimator.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
-    tensors, _ = parts[_TENSORS]
     network = build_network(
         plan.kind,
         estimator.object_shape_,
