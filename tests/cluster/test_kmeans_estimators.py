@@ -110,6 +110,15 @@ def test_pickle_clone_and_skops_bring_back_the_same(make, X):
     assert fresh.get_params() == model.get_params()
 
 
+def test_a_subclass_may_take_fewer_parameters(make, X):
+    class Short(make):
+        def __init__(self, n_clusters=4):
+            super().__init__(n_clusters, random_state=0)
+
+    np.testing.assert_array_equal(Short().fit(X).labels_, make(4, random_state=0).fit(X).labels_)
+    assert clone(Short(3)).get_params() == {"n_clusters": 3}
+
+
 def test_only_the_estimator_itself_needs_trust(make, X):
     skops = pytest.importorskip("skops.io", reason="skops is not installed")
     packed = skops.dumps(fitted(make))

@@ -107,6 +107,12 @@ class CentroidClusterer(
 
     cluster_centers_: Any
     labels_: Any
+    n_clusters: int
+    init: Any
+    n_init: int | str
+    max_iter: int
+    tol: float
+    random_state: Any
     metric: str = METRICS[0]
     batch_size: int | None = None
     _find: Any  # function of points, FitInput and progress; returns at least what `Ended` has
@@ -160,8 +166,7 @@ class CentroidClusterer(
         return self
 
     def _starts(self) -> Starts:
-        params = self.get_params(deep=False)
-        (init, given), n_init = check_init(params["init"]), params["n_init"]
+        (init, given), n_init = check_init(self.init), self.n_init
         if isinstance(n_init, str):
             check_choice("n_init", n_init, ("auto",))
             n_init = 1 if given or init == "k-means++" else 10
@@ -174,12 +179,12 @@ class CentroidClusterer(
             )
             n_init = 1
         return Starts(
-            check_count("n_clusters", params["n_clusters"]),
+            check_count("n_clusters", self.n_clusters),
             init,
             n_init,
-            check_count("max_iter", params["max_iter"]),
-            check_number("tol", params["tol"], 0.0),
-            check_random_state(params["random_state"]),
+            check_count("max_iter", self.max_iter),
+            check_number("tol", self.tol, 0.0),
+            check_random_state(self.random_state),
         )
 
     def _prepared(self, given: FitInput) -> FitInput:
