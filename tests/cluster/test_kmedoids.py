@@ -316,9 +316,10 @@ def test_a_start_that_names_no_objects_is_refused_in_a_sentence(case, init, erro
 def test_new_rows_are_refused_where_all_rows_of_fit_decide_the_distance(metric):
     model = ws.KMedoids(3, metric=metric, random_state=0).fit(ROWS)
     assert model.labels_.max() == 2
-    with pytest.raises(ValueError, match=f"got '{metric}', which needs all rows at once"):
+    refusal = f"got '{metric}', which needs all rows at once; read labels_, and give init as pos"
+    with pytest.raises(ValueError, match=refusal):
         model.predict(ROWS[:5])
-    with pytest.raises(ValueError, match=f"got '{metric}', which needs all rows at once"):
+    with pytest.raises(ValueError, match=refusal):
         ws.KMedoids(3, metric=metric, init=ROWS[:3] + 1e-6).fit(ROWS)
 
 

@@ -33,7 +33,7 @@ from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.metrics.row_preparation import centred_rows
-from wellsep.compute.metrics.table import METRICS, Metric, find, need_coordinates, whole
+from wellsep.compute.metrics.table import METRICS, Metric, find, whole
 from wellsep.distances.base import PairSpace
 
 
@@ -265,7 +265,12 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
 def _row_distances(rows: Any, others: Any, metric: Metric) -> np.ndarray:
     """(k, m) distances of k rows to m others, in their own unit."""
-    need_coordinates(metric, "where rows are compared with others than those of fit")
+    if metric.whole:
+        raise ValueError(
+            "metric must be one that two rows decide where rows are compared with the medoids, got "
+            f"{metric.name!r}, which needs all rows at once; read labels_, and give init as "
+            "positions."
+        )
     if sp.issparse(others):
         joined = sp.vstack([sp.csr_array(rows), others], format="csr")
     else:
