@@ -153,6 +153,14 @@ def test_without_the_input_the_test_is_not_made_and_the_verdict_says_so():
     assert untested not in judged_with_input(cloud(3)).verdict.second
 
 
+def test_where_all_clusters_are_small_the_verdict_says_that_this_was_not_tested():
+    rng = np.random.default_rng(0)
+    X = np.repeat(20 * rng.normal(size=(40, 3)), 6, axis=0) + rng.normal(size=(240, 3))
+    labels = {"a": np.repeat(np.arange(40), 6), "b": np.arange(240) % 40}
+    told = ws.judge(ws.Runs.from_parts({"X": X}, labels), X=X, n_draws=0).explain()
+    assert "was not tested: no clustering of the input has two clusters with 5 % of" in told
+
+
 def test_silence_of_the_test_is_said_to_be_no_evidence():
     silent = judged_with_input(equals())
     assert silent.verdict.kind == "clear"

@@ -147,9 +147,9 @@ def choose_k(
 
     First the gap statistic decides whether any K is better than one cluster. If none beats
     one cluster by more than 3 standard errors, the answer is 1. Otherwise every index votes for a
-    K, and the median of the votes is the answer. If an index peaks at
-    the largest K tried, its vote is set aside and the default range is extended once. Distances
-    cannot be tested by the gap statistic: there the answer is 1 only where three indices vote.
+    K, and the median of the votes is the answer. If an index peaks at the largest K tried, its vote
+    is set aside and the default range is extended once. Distances cannot be tested by the gap
+    statistic: there the answer is 1 only where three indices vote.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ def rank_confidence(
     n_draws : int
         Number of half-samples.
     device, n_jobs, scheduler, progress
-        Device, processes or Dask cluster that compute; a function that is told the progress.
+        Device, threads or Dask cluster that compute; a function that is told the progress.
     random_state : int or Generator
         Draws the half-samples.
 

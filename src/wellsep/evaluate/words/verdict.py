@@ -552,7 +552,7 @@ class _Case:
         if self.gain is None:
             why = "that needs the input (X)"
             if self.structure is not None:
-                why = "every clustering of the input cuts off a few objects only"
+                why = "no clustering of the input has two clusters with 5 % of the objects or more"
             yield f"Whether there is anything to cluster was not tested: {why}."
         elif NOTHING <= self.gain < LITTLE:
             yield (
