@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 
 import wellsep as ws
@@ -68,6 +69,23 @@ def test_a_folder_of_plain_files_is_one_embedding_for_each(blobs, capsys, tmp_pa
     assert "Embeddings: one, two and one pca." in capsys.readouterr().out
     spaces = ws.load("found").runs.spaces
     np.testing.assert_allclose(spaces["two"], spaces["one"][:, :2])
+
+
+def test_a_file_of_distances_is_warned_of_once_and_the_folder_it_names_is_explored(
+    blobs, capsys, tmp_path
+):
+    distances = cdist(blobs[0], blobs[0])
+    np.save("dist.npy", distances)
+    assert main(["explore", "dist.npy", *QUICK]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "Warning" in line]
+    assert len(told) == 1
+    assert "FOLDER/NAME/distances.npy for wellsep explore FOLDER" in told[0]
+    (tmp_path / "folder" / "name").mkdir(parents=True)
+    np.save("folder/name/distances.npy", distances)
+    assert main(["explore", "folder", "-k", "2:5", "--draws", "0", "--cache", "none"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("3 clusters of 90 objects: 'name ")
+    assert "Warning" not in err
 
 
 def test_a_folder_without_data_is_refused(blobs, capsys, tmp_path):

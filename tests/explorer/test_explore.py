@@ -159,6 +159,14 @@ def test_distances_are_explored_without_coordinates(blobs):
         found.predict(X)
 
 
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame])
+def test_a_plain_matrix_of_distances_is_warned_of_once(blobs, form):
+    distances = form(cdist(blobs[0], blobs[0]))
+    with pytest.warns(UserWarning, match="Distances") as told:
+        ws.explore(distances, **QUICK)
+    assert [str(one.message)[:34] for one in told] == ["X looks like a matrix of distances"]
+
+
 def test_sparse_rows_are_compared_by_their_cosine():
     rng = np.random.default_rng(0)
     topics = np.repeat(np.eye(3), 20, axis=1)

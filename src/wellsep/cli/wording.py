@@ -15,8 +15,9 @@ PHRASES = {
     "one of None, ": "one of ",
     "must be None, ": "must be ",
     "got None": "got none",
-    "Pass wellsep.Distances(X) if it holds distances.": "If it holds distances: wellsep score -i "
-    "'silhouette(metric=precomputed)', or wellsep rank on a folder with it as distances.npy.",
+    "Pass wellsep.Distances(X) if it holds distances.": "If it holds distances: save it as "
+    "FOLDER/NAME/distances.npy for wellsep explore FOLDER, with labels for wellsep rank FOLDER; or "
+    "wellsep score -i 'silhouette(metric=precomputed)'.",
     "with save or in the shell with --save": "with wellsep rank or choose-k and --save",
 }
 # What the library calls an argument → what a command calls it, where it has such a flag.

@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -133,7 +134,9 @@ def explore(
     making = _Making(spaces, seed, folder, end, computing, progress)
     tried: list[int] = []
     more = asked or candidates.first_grid(n)
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
+        # `open_given` has said so once; without this every step would say it again.
+        warnings.filterwarnings("ignore", ".* looks like a matrix of distances", UserWarning)
         scores = Path(scratch if folder is None else folder) / "scores"
         options = {"device": device, "cache": scores, "progress": progress, "random_state": seed}
         for _ in range(ROUNDS):
@@ -150,11 +153,11 @@ def explore(
             more = [] if asked or making.stopped else _beyond(judgement, tried, n)
             if not more:
                 break
-    if len(given.spaces) == 1:  # the test is made in the units in which the data were compared
-        space = next(iter(given.spaces.values()))
-        partitions = Partitions.from_labels(dict(runs.partitions), noise="penalize")
-        judgement = replace(judgement, structure=structure_of(space, partitions, n_jobs))
-    one = _one_cluster(given, judgement, seed, n_jobs, progress)
+        if len(given.spaces) == 1:  # the test is made in the units in which the data were compared
+            space = next(iter(given.spaces.values()))
+            partitions = Partitions.from_labels(dict(runs.partitions), noise="penalize")
+            judgement = replace(judgement, structure=structure_of(space, partitions, n_jobs))
+        one = _one_cluster(given, judgement, seed, n_jobs, progress)
     notes = [*dict.fromkeys(given.notes), f"Embeddings: {listing(spaces)}.", *making.notes()]
     if not asked and tried != candidates.first_grid(n):
         notes.append(

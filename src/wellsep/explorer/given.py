@@ -60,7 +60,8 @@ def open_given(X: Any, rng: np.random.Generator) -> Given:
     for name, space in named.items():
         rows = _take(space, objects)
         if not (isinstance(rows, PairSpace) or sp.issparse(rows)):
-            units[name] = _units(_dense(rows), scale=len(named) == 1)
+            rows = _dense(rows, warned=isinstance(space, np.ndarray))
+            units[name] = _units(rows, scale=len(named) == 1)
             if units[name][0].any():
                 notes.append(SCALED)
         spaces[name] = comparable(rows, units.get(name))
@@ -76,7 +77,7 @@ def comparable(rows: Any, units: tuple[np.ndarray, np.ndarray] | None) -> Any:
         return rows
     if sp.issparse(rows):
         return normalize(check_data(rows, sparse=True))
-    rows = _dense(rows)
+    rows = _dense(rows, warned=True)
     if units is None:
         return rows
     mean, factor = (part[units[1] > 0] for part in units)
@@ -137,8 +138,9 @@ def _has_gaps(column: Any) -> bool:
     return bool(column.is_null().any() or (column.dtype.is_float() and column.is_nan().any()))
 
 
-def _dense(rows: Any) -> np.ndarray:
-    return np.asarray(to_numpy(check_data(rows)), dtype=np.float64)
+def _dense(rows: Any, *, warned: bool = False) -> np.ndarray:
+    """Rows as NumPy has them; a warning of distances is not said twice."""
+    return np.asarray(to_numpy(check_data(rows, distances=warned)), dtype=np.float64)
 
 
 def _take(X: Any, objects: np.ndarray) -> Any:
