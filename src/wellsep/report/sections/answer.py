@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,18 +56,8 @@ def answer_section(
     elif chosen is not None:
         sizes = np.bincount(chosen.codes[chosen.codes >= 0], minlength=len(chosen.clusters))
         order = np.argsort(-sizes, kind="stable")
-        shown["groups"] = [
-            {
-                "name": name,
-                "colour": int(colours[c]),
-                "objects": int(sizes[c]),
-                "support": support.get(name),
-                "members": examples,
-            }
-            for c in order[:MOST_GROUPS]
-            for name in [chosen.clusters[c]]
-            for examples in [members.of(_most_typical(chosen, chosen.codes, int(c))[:N_MEMBERS])]
-        ]
+        rows = _rows(order[:MOST_GROUPS], chosen, chosen, colours, members, N_MEMBERS)
+        shown["groups"] = [{**row, "support": support.get(row["name"])} for row in rows]
         shown["groups_title"] = f"Clusters of {chosen.partition}"
         more = len(order) - MOST_GROUPS
         shown["groups_note"] = f"{count(more, 'smaller cluster')} below." if more > 0 else ""
@@ -79,13 +69,24 @@ def answer_section(
     return Section("answer", data, shown)
 
 
-def _most_typical(chosen: PartitionDetails | None, codes: np.ndarray, cluster: int) -> np.ndarray:
-    """Members of a cluster, those with the largest silhouette widths first."""
-    own = np.flatnonzero(codes == cluster)
-    if chosen is None:
-        return own
-    widths = np.nan_to_num(chosen.widths[own], nan=-1.0)
-    return own[np.argsort(-widths, kind="stable")]
+def _rows(
+    shown: Iterable[int],
+    groups: AgreedGroups | PartitionDetails,
+    chosen: PartitionDetails | None,
+    colours: np.ndarray,
+    members: Members,
+    most: int,
+) -> list[dict[str, Any]]:
+    """Some groups with their colours, sizes and members, the largest silhouette widths first."""
+    rows = []
+    for c in shown:
+        own = np.flatnonzero(groups.codes == c)
+        if chosen is not None:
+            widths = np.nan_to_num(chosen.widths[own], nan=-1.0)
+            own = own[np.argsort(-widths, kind="stable")]
+        row = {"name": groups.clusters[c], "colour": int(colours[c]), "objects": len(own)}
+        rows.append({**row, "members": members.of(own[:most])})
+    return rows
 
 
 def _agreed_groups(
@@ -96,17 +97,13 @@ def _agreed_groups(
     support: dict[str, float],
 ) -> dict[str, Any]:
     """The panel of the agreed groups, the largest overlap first."""
-    rows, groups = agreed.rows, []
-    for c in rows[:MOST_GROUPS]:
-        examples = members.of(_most_typical(chosen, agreed.codes, int(c))[:N_MEMBERS])
-        name, size = agreed.clusters[c], int(agreed.sizes[c])
-        row = {"name": name, "colour": int(colours[c]), "objects": size, "members": examples}
-        groups.append({**row, "support": support.get(name)})
+    rows = _rows(agreed.rows[:MOST_GROUPS], agreed, chosen, colours, members, N_MEMBERS)
+    groups = [{**row, "support": support.get(row["name"])} for row in rows]
     many = len(agreed.contenders) > 1
     title = "Agreed: the same in all contenders" if many else "Agreed: one run alone comes first"
     note = "Support: how far the better runs find the group again, 1 = exactly."
-    if len(rows) > MOST_GROUPS:
-        note = f"{count(len(rows) - MOST_GROUPS, 'more group')} in the part Map. {note}"
+    if len(agreed.rows) > MOST_GROUPS:
+        note = f"{count(len(agreed.rows) - MOST_GROUPS, 'more group')} in the part Map. {note}"
     return {"groups": groups, "groups_title": title, "groups_note": note}
 
 
@@ -118,21 +115,14 @@ def _question(
     members: Members,
 ) -> dict[str, Any]:
     """A question with members of its clusters, and the objects that its sides put elsewhere."""
-    rows = []
-    for name in (*question.clusters, *question.beside):
-        c = agreed.clusters.index(name)
-        examples = _most_typical(chosen, agreed.codes, c)[:N_BESIDE]
-        rows.append(
-            {"name": name, "colour": int(colours[c]), "objects": int(agreed.sizes[c]),
-             "members": members.of(examples)}
-        )  # fmt: skip
+    positions = [agreed.clusters.index(name) for name in (*question.clusters, *question.beside)]
     moved = np.unique(np.concatenate([side.moved for side in question.sides]))
     if chosen is not None:  # the least typical are between most
         moved = moved[np.argsort(np.nan_to_num(chosen.widths[moved]), kind="stable")]
     return {
         "id": question.id,
         "text": question.text,
-        "rows": rows,
+        "rows": _rows(positions, agreed, chosen, colours, members, N_BESIDE),
         "sides": [{"words": side.words, "share": side.share} for side in question.sides],
         "between": members.of(moved[:N_BETWEEN]),
     }
