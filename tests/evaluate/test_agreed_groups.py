@@ -85,12 +85,20 @@ def test_a_side_that_cuts_across_the_groups_is_told_by_its_sizes_and_a_run():
     (question,) = find_agreed(
         codes, np.array([0.4, 0.3, 0.2, 0.1]), tuple("abcde"), names
     ).questions
-    sizes = [sorted(np.bincount(side.codes).tolist(), reverse=True) for side in question.sides]
+    sizes = [np.bincount(side.codes) for side in question.sides]
     assert [side.words for side in question.sides] == [
         "five groups",
-        "three groups: {}, {} and {} objects, as in 'batch 1'".format(*sizes[1]),
-        "three groups: {}, {} and {} objects, as in 'batch 2'".format(*sizes[2]),
+        f"three groups: {sizes[1].min()} to {sizes[1].max()} objects each, as in 'batch 1'",
+        f"three groups: {sizes[2].min()} to {sizes[2].max()} objects each, as in 'batch 2'",
         "three groups: a with b; c with d; e",
+    ]
+    moved = np.roll(kinds, 25)  # five groups too, across those of the best run
+    (question,) = find_agreed(
+        np.array([kinds, moved]), np.array([0.6, 0.4]), *(tuple("abcde"), ("kinds", "moved"))
+    ).questions
+    assert [side.words for side in question.sides] == [
+        "five groups: a, b, c, d and e",
+        "five groups: 50 objects each, as in 'moved'",
     ]
 
 

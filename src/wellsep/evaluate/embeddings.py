@@ -159,11 +159,11 @@ class EmbeddingRanking(Result):
         text = (
             f"Of {count(len(order), 'embedding')}, {names} "
             f"{'ranks' if len(first) == 1 else 'rank'} the clusterings most as {judge} does "
-            f"({self.correlation.capitalize()} {deciding[first[0]]:.2f})"
+            f"({self.correlation.capitalize()} {deciding[first[0]]:z.2f})"
         )
         last = known[-1]
         if last not in first:
-            text += f", {self.embeddings[last]!r} least ({deciding[last]:.2f})"
+            text += f", {self.embeddings[last]!r} least ({deciding[last]:z.2f})"
         heavy = int(self.weight.argmax())
         if self.weight[heavy] > 0 and 2 * self.rank[heavy] > len(order) + 1:
             text += (

@@ -422,13 +422,14 @@ def _how(side: Groups, codes: np.ndarray, run: str, clusters: tuple[str, ...]) -
     """Which clusters make up the groups of a side; their sizes and a run if it cuts clusters."""
     placed = [c for _, members in side for c in members]
     if len(set(placed)) < len(placed):
-        sizes = sorted(np.bincount(codes[codes >= 0]).tolist(), reverse=True)
-        return f"{listing((f'{size:,}' for size in sizes), most=4)} objects, as in {run!r}"
+        sizes = np.bincount(codes[codes >= 0])
+        least = f"{sizes.min():,} to " if sizes.min() < sizes.max() else ""
+        return f"{least}{count(int(sizes.max()), 'object')} each, as in {run!r}"
     texts = []
     for agreed, members in side:
         names = [*(clusters[c] for c in members), *([clusters[agreed]] if agreed >= 0 else [])]
         texts.append(" with ".join(names))
-    return "; ".join(texts)
+    return "; ".join(texts) if len(placed) > len(side) else listing(texts)
 
 
 def _text(members: list[int], sides: list[Groups], clusters: tuple[str, ...]) -> str:

@@ -432,11 +432,14 @@ class _Case:
         )
 
     def say_alone(self) -> str:
-        praised = "" if self.by_vote else "it scores well in the selected embeddings, but "
-        return (
-            f"{self.best!r} is ranked first and stands alone: {praised}few other runs resemble it "
-            f"(mean agreement {self.relative_agreement:z.2f} of the largest)."
-        )
+        assert self.relative_agreement is not None
+        praised = not self.by_vote
+        few = self._few_resemble(praised, self.relative_agreement)
+        return f"{self.best!r} is ranked first and stands alone: {few}"
+
+    def _few_resemble(self, praised: bool, agreement: float) -> str:
+        but = "it scores well in the selected embeddings, but " if praised else ""
+        return f"{but}few other runs resemble it (mean agreement {agreement:z.2f} of the largest)."
 
     def say_first(self) -> str:
         """Who is first where there is nothing to cluster."""
@@ -568,12 +571,10 @@ class _Case:
             yield f"{who} picks {name!r}, which resembles it in part (ARI {self.between:z.2f})."
         if self.by_vote and self.vote is not None and "ace" in self.picks:
             pick = self.pick_of("ace")
-            if pick != self.at and self.vote.relative_agreement[pick] < ALONE:
-                yield (
-                    f"ACE's pick {self.ranking.names[pick]!r} stands alone: it scores well in the "
-                    "selected embeddings, but few other runs resemble it (mean agreement "
-                    f"{self.vote.relative_agreement[pick]:z.2f} of the largest)."
-                )
+            agreement = float(self.vote.relative_agreement[pick])
+            if pick != self.at and agreement < ALONE:
+                few = self._few_resemble(True, agreement)
+                yield f"ACE's pick {self.ranking.names[pick]!r} stands alone: {few}"
 
     def _on_spaces(self) -> Iterator[str]:
         ace = self.ace
