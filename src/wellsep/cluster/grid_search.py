@@ -324,9 +324,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         if callable(decider):
             self.best_index_ = check_count("refit", decider(self.results_), 0, len(settings) - 1)
         else:
-            at = self.scores_.indices.index(self.scoring_)
-            signed = np.where(np.isnan(scores), -np.inf, scores * self.scores_.directions[at])
-            if np.isneginf(signed).all():
+            if np.isnan(scores).all():
                 reasons = (
                     "; ".join(sorted(set(self.scores_.reasons.values()))) or "every fit failed"
                 )
@@ -334,7 +332,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
                     f"scoring must be defined for some setting, got none for {self.scoring_}: "
                     f"{reasons}."
                 )
-            self.best_index_ = int(signed.argmax())
+            self.best_index_ = int(self.results_[f"rank_{self.scoring_}"].argmin())
         self.best_params_ = settings[self.best_index_]
         self.best_score_ = float(scores[self.best_index_])
         if self.refit is not False and self.best_index_ in fitted:

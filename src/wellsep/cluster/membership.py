@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -287,8 +287,9 @@ def membership_report(
     margins, gaps, rivals = around.planes(np.arange(len(codes)), codes)
     relative_margins = margins / (gaps / 2)
     labels = np.where(counted, classes[codes], -1) if not counted.all() else classes[codes]
-    free, free_codes, *of_free = _place_noise(around, connectivity.n_neighbors, n_jobs)
-    share, distance, margin = of_free
+    free, free_codes, share, distance, margin = _place_noise(
+        around, connectivity.n_neighbors, n_jobs
+    )
     return MembershipReport(
         ids=names,
         labels=labels,
@@ -334,20 +335,15 @@ def _place_noise(around: Around, t: int, n_jobs: int | None) -> tuple[np.ndarray
     return free[order], best[order], share[order], nearest[order], margin[order]
 
 
-class Voted(NamedTuple):
-    """The winner of each row, the place of its nearest voter, and its votes."""
+def most_voted(voted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per object the code that most neighbours have, the place of its nearest voter, its votes.
 
-    codes: np.ndarray
-    places: np.ndarray
-    votes: np.ndarray
-
-
-def most_voted(voted: np.ndarray) -> Voted:
-    """The code that most neighbours of each object have; (n, t), the nearest neighbour first."""
+    ``voted`` (n, t) has the codes of the neighbours of each object, the nearest first.
+    """
     votes = (voted[:, :, None] == voted[:, None, :]).sum(axis=2)  # for the code of each
     places = votes.argmax(axis=1)
     rows = np.arange(len(voted))
-    return Voted(voted[rows, places], places, votes[rows, places])
+    return voted[rows, places], places, votes[rows, places]
 
 
 def _first(values: np.ndarray, count: int) -> np.ndarray:

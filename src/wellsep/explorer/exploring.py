@@ -178,7 +178,8 @@ def explore(
         units=given.units,
         ids=given.ids,
         seconds=time.monotonic() - start,
-    )._with_runs(runs)
+        runs=runs,
+    )
     if not one and n < given.n_objects:
         found.labels_[:] = found.predict(X)
     if not one:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from wellsep.distances.base import PairSpace
 from wellsep.evaluate.judgement import Judgement
 from wellsep.explorer.candidates import follow
 from wellsep.explorer.given import by_name, comparable
-from wellsep.runs import Runs, load_runs
+from wellsep.runs import load_runs
 from wellsep.tables.writing import write_table
 
 BLOCK = 5_000  # objects that are placed at a time
@@ -50,6 +50,8 @@ class Exploration(Result):
         Names of all objects, where they have any.
     seconds : float
         Time it took.
+    runs : Runs
+        The candidates and their embeddings; ``save`` keeps them in the folder ``runs``.
     """
 
     labels_: np.ndarray
@@ -62,16 +64,7 @@ class Exploration(Result):
     units: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     ids: np.ndarray | None = None
     seconds: float = 0.0
-
-    @property
-    def runs(self) -> Runs:
-        """The candidates and their embeddings; ``save`` keeps them in the folder ``runs``."""
-        runs: Runs = self.__dict__["_runs"]
-        return runs
-
-    def _with_runs(self, runs: Runs) -> Exploration:
-        self.__dict__["_runs"] = runs
-        return self
+    runs: Any = field(default=None, repr=False, metadata={"saved": False})
 
     @property
     def n_clusters(self) -> int:
@@ -162,4 +155,4 @@ class Exploration(Result):
         return path
 
     def _opened(self, folder: Path) -> Exploration:
-        return self._with_runs(load_runs(folder / "runs"))
+        return replace(self, runs=load_runs(folder / "runs"))

@@ -36,7 +36,6 @@ from wellsep.cluster.k_choice.choose import STARTS, sample_size
 from wellsep.cluster.k_choice.prediction_strength import draw_halves
 from wellsep.cluster.resampling.one_draw import (
     NEAREST_MEAN_METRICS,
-    Judged,
     Refit,
     draw_rows,
     judge_draw,
@@ -185,19 +184,6 @@ def stability(
             halves = [draw_halves(n, rng) for _ in range(n_splits)]
             own = seeds[1 + n_draws :]
             strengths, notes = strengths_of(refit, metric, halves, own, n_jobs)
-    return _record(partition, judged, size, n, model, stand_in, strengths, notes)
-
-
-def _record(
-    partition: Partitions,
-    judged: list[Judged],
-    size: int | None,
-    n: int,
-    model: Any,
-    stand_in: str,
-    strengths: np.ndarray,
-    notes: tuple[str, ...],
-) -> Stability:
     failures = {i: one.error for i, one in enumerate(judged) if one.values is None}
     if len(failures) == len(judged):
         raise ValueError(

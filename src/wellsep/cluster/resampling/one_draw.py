@@ -102,7 +102,7 @@ def _vote(
     else:
         search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X[known])
         found = search.kneighbors(X[others], return_distance=False)
-    return most_voted(own[found]).codes
+    return most_voted(own[found])[0]
 
 
 def strengths_of(
