@@ -19,7 +19,6 @@ from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.structure import NOTHING, Structure
 from wellsep.evaluate.vote.answer import Camps, Consensus
 from wellsep.evaluate.vote.rule import FEWEST
-from wellsep.runs.folder_names import natural_key
 
 # Thresholds, measured on open experiments; the guide says how.
 LITTLE = 0.12  # silhouette above that of clouds without clusters
@@ -359,12 +358,9 @@ class _Case:
 
     def pick_of(self, judge: str) -> int:
         """One of a judge's picks: the best itself, or the first by name."""
-        own = self.picks[judge]
-        return (
-            self.at
-            if self.at in own
-            else min(own, key=lambda i: natural_key(self.ranking.names[i]))
-        )
+        answer = self.ace if judge == "ace" else self.vote
+        assert answer is not None
+        return self.at if self.at in self.picks[judge] else int(answer.order[0])
 
     @property
     def edge(self) -> int:
