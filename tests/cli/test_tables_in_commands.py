@@ -175,6 +175,20 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(folder, capsys,
     assert sentence in refused(capsys, "cluster", "data.csv", "-k", 2, *words)
 
 
+def test_a_label_column_that_no_file_has_is_told_by_the_flag_that_named_it(folder, capsys):
+    (folder / "data.csv").write_text(text_of("a,b,c", X.tolist()))
+    for name in ("one", "two"):
+        (folder / f"{name}.csv").write_text(text_of(name, [[y] for y in Y]))
+    said = refused(capsys, "score", "data.csv", "one.csv", "two.csv", "--labels", "nowhere")
+    assert "--labels must be in one of one.csv, two.csv, got 'nowhere' in none of them" in said
+
+
+def test_a_setting_that_python_cannot_read_is_a_text(folder, capsys):
+    (folder / "data.csv").write_text(text_of("a,b,c", X.tolist()))
+    said = refused(capsys, "cluster", "data.csv", "-k", 2, "--set", "init={[]:1}")
+    assert "init must be one of 'k-means++', 'random', got '{[]:1}'" in said
+
+
 def test_a_numpy_file_has_no_columns_to_name(folder, capsys):
     np.save(folder / "x.npy", X)
     said = refused(capsys, "cluster", "x.npy", "-k", 2, "--columns", "a")

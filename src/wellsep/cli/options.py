@@ -26,7 +26,7 @@ def literal(text: str) -> Any:
     """
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return text
 
 

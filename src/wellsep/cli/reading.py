@@ -50,9 +50,10 @@ class TableReader:
         id_column = () if ids in (None, NO_IDS) else (ids,)
         has_ids = _shared_out("ids", id_column, [*paths, *labels], header)
         chosen: list[tuple[str, ...] | None] = []
-        for names, group in ((columns, paths), (partitions, labels)):
+        groups = (("columns", columns, paths), ("partitions", partitions, labels))
+        for option, names, group in groups:
             words = () if names is None else tuple(map(str.strip, names.split(",")))
-            chosen += _shared_out("columns", words, group, header)
+            chosen += _shared_out(option, words, group, header)
         made = [
             TableChoice(ids if own or ids == NO_IDS else None, header, names)
             for own, names in zip(has_ids, chosen, strict=True)
