@@ -154,3 +154,14 @@ def test_a_judgement_without_descriptions_describes_its_best_alone():
     judgement = ws.judge(runs, n_draws=0, dip=False, details=False)
     evidence = collect_evidence(judgement, runs=runs, truth=None)
     assert list(evidence.described) == [judgement.ranking.best]
+
+
+@pytest.mark.parametrize(
+    ("n", "told"), [(10, "one entry per object"), (150, "that were described")]
+)
+def test_labels_of_other_clusters_are_refused(n, told, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    found = ws.describe_clusters(X, np.arange(150) % 3)
+    with pytest.raises(ValueError, match=f"labels must .*{told}"):
+        ws.render_report(found, tmp_path / "p.html", runs=X, labels=(np.arange(n) > 20) * 1)

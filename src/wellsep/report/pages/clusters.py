@@ -43,6 +43,7 @@ def build_clusters_page(
     if runs is not None and labels is not None:
         data = given_data(runs, n, "that were described", features=features)
         partition = Partitions.from_labels({WHOLE: as_vector(labels, "labels")})
+        _check_described(found, partition)
     classes = None if truth is None else shown_classes(truth)
     pictures = data_sections(
         data, partition, [WHOLE], classes, layout, described={WHOLE: found}, answer=True
@@ -58,6 +59,22 @@ def build_clusters_page(
         sections=(*pictures, Section("method")),
         about=about_clusters(names, n),
     )
+
+
+def _check_described(found: ClusterDescription, partition: Partitions) -> None:
+    """Refuse labels of other clusters; those of noise may be described as clusters, or not."""
+    if partition.n_objects != found.n_objects:
+        raise ValueError(
+            f"labels must have one entry per object ({found.n_objects}), got {partition.n_objects}."
+        )
+    sizes = dict(zip(found.clusters, found.sizes.tolist(), strict=True))
+    codes, classes = partition.codes[0], partition.classes[0]
+    for label, size in zip(classes, np.bincount(codes[codes >= 0]).tolist(), strict=True):
+        if sizes.get(str(label)) != size:
+            raise ValueError(
+                f"labels must be those that were described, got {size} objects in cluster {label}, "
+                f"which has {sizes.get(str(label), 0)} in the description."
+            )
 
 
 def _table(found: ClusterDescription) -> RankingTable:
