@@ -24,6 +24,7 @@ from verdict_cases import six  # noqa: E402
 # Width of the window → height of the picture, from the top of the page.
 SIZES = {1440: 900, 390: 844}
 COLOURS = 64  # keeps each file small
+OPEN_ALL = "document.querySelectorAll('details').forEach(part => { part.open = true; })"
 # Picture → what it shows of the demo's page.
 PARTS = {
     "ranking": "#ranking-scroll",
@@ -149,6 +150,7 @@ def photograph(browser: Browser, folder: Path) -> None:
         window.goto(page.as_uri())
         save(window.screenshot(), name)
         if name == "report-answer":
+            window.evaluate(OPEN_ALL)
             for part, selector in PARTS.items():
                 save(window.locator(selector).first.screenshot(), f"report-{part}")
         window.close()
