@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 from wellsep._checks.arrays import check_choice, check_count, device_of, to_numpy
 from wellsep._checks.values import check_jobs
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
+from wellsep.compute.engine.threads import one_openmp_thread
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import CLOSE
 from wellsep.compute.requests import Block, Task
@@ -192,9 +194,12 @@ def _brute(X, wanted, k, n_jobs):
     # Centred, for the search expands the square of the difference.
     centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
     search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(centred)
-    return _in_parts(
-        lambda rows: search.kneighbors(centred[rows], k + 1, return_distance=False), wanted, k
-    )
+    # To start the threads of many cores takes longer than a small search.
+    small = len(wanted) * len(X) <= _TABLE
+    with one_openmp_thread() if small else nullcontext():
+        return _in_parts(
+            lambda rows: search.kneighbors(centred[rows], k + 1, return_distance=False), wanted, k
+        )
 
 
 def _doubtful(X: np.ndarray, last: np.ndarray) -> np.ndarray:
