@@ -25,11 +25,7 @@ class Plugin(NamedTuple):
 
 @functools.cache
 def read_plugins(group: str) -> dict[str, Plugin]:
-    """Return the objects of a group by name; read once in a process.
-
-    An object that cannot be imported, and a second one of the same name, are left out with a
-    warning.
-    """
+    """Return the objects of a group by name; one that fails is left out with a warning."""
     found: dict[str, Plugin] = {}
     for entry in entry_points(group=group):
         package = entry.dist.name if entry.dist is not None else entry.module

@@ -28,24 +28,10 @@ NOISE_POLICIES = ("penalize", *VALUE_POLICIES)  # a price is of scores
 
 @dataclass(frozen=True, eq=False)
 class Classes(Record):
-    """Which of M named partitions are equal: judges see D distinct ones, tables show all M.
+    """Which of M named partitions are equal: judges see D distinct ones, tables show all M."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The M partitions.
-    of : ndarray of shape (M,)
-        Which distinct partition each one is, numbered as they appear.
-
-    Examples
-    --------
-    >>> classes = Partitions.from_labels({"a": [0, 0, 1], "b": [0, 1, 1], "c": [2, 2, 0]}).distinct
-    >>> len(classes), classes.of.tolist(), classes.members
-    (2, [0, 1, 0], (('a', 'c'), ('b',)))
-    """
-
-    names: tuple[str, ...]
-    of: np.ndarray
+    names: tuple[str, ...]  # of the M partitions
+    of: np.ndarray  # (M,) which distinct partition each one is, numbered as they appear
 
     @classmethod
     def from_equal(cls, names: tuple[str, ...], first_equal: np.ndarray) -> Classes:
@@ -84,26 +70,13 @@ class Classes(Record):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partitions:
-    """M partitions of the same n objects.
+    """M partitions of the same n objects."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (M, n), int32
-        Cluster of each object, 0 … K-1; -1 for an object that is not counted.
-    classes : tuple of ndarray
-        For each partition the user's label of each code.
-    names : tuple of str
-    coverage : ndarray of shape (M,)
-        Share of the objects that are counted.
-    priced : bool
-        Whether objects that are not counted lower the scores.
-    """
-
-    codes: np.ndarray
-    classes: tuple[np.ndarray, ...]
+    codes: np.ndarray  # (M, n) int32: cluster of each object, 0 … K-1; -1: not counted
+    classes: tuple[np.ndarray, ...]  # of each partition the user's label of each code
     names: tuple[str, ...]
-    coverage: np.ndarray
-    priced: bool = False
+    coverage: np.ndarray  # (M,) share of the objects that are counted
+    priced: bool = False  # whether objects that are not counted lower the scores
 
     def __repr__(self) -> str:
         clusters = (
@@ -118,26 +91,7 @@ class Partitions:
     def from_labels(
         cls, labels: Any, *, n_objects: int | None = None, noise: str = "exclude"
     ) -> Partitions:
-        """Encode one label vector, a list of them, an (M, n) array, a dict, or a frame's columns.
-
-        Parameters
-        ----------
-        labels : array-like, sequence of array-like, mapping or dataframe
-            In a two-dimensional array each row is a partition; in a frame each column.
-        n_objects : int, optional
-            Checked against the length of every vector.
-        noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-            What noise means: not counted, not counted and paid for in scores, one more cluster,
-            clusters of one, or an error. Noise are the labels -1, -2 and -3, as HDBSCAN has them
-            (noise, infinite values, missing values). Other negative numbers are refused.
-
-        Examples
-        --------
-        >>> from wellsep.partitions import Partitions
-        >>> p = Partitions.from_labels({"a": [0, 0, 1, -1], "b": ["x", "y", "y", "x"]})
-        >>> p.names, p.n_clusters.tolist(), p.coverage.tolist()
-        (('a', 'b'), [2, 2], [0.75, 1.0])
-        """
+        """Encode one label vector, several in a list, dict or frame, or the rows of an array."""
         if isinstance(labels, Partitions):
             _check_length(labels.codes.shape[1], n_objects, "labels")
             return labels
@@ -183,15 +137,7 @@ class Partitions:
 
     @cached_property
     def distinct(self) -> Classes:
-        """Which partitions are equal, whatever their clusters are called.
-
-        Objects that are not counted must be the same.
-
-        Examples
-        --------
-        >>> Partitions.from_labels([[0, 0, 1], ["y", "y", "x"], [0, 1, 1]]).distinct.of.tolist()
-        [0, 0, 1]
-        """
+        """Which partitions are equal, whatever their clusters are called."""
         numbers: dict[bytes, int] = {}
         of = [
             numbers.setdefault(by_appearance(codes).tobytes(), len(numbers)) for codes in self.codes
@@ -213,14 +159,7 @@ class Partitions:
         return Partitions(codes, tuple(classes), self.names, np.ones(len(self)))
 
     def clusters_only(self) -> Partitions:
-        """The same partitions with noise in no cluster (-1), whatever it counts as.
-
-        Examples
-        --------
-        >>> one = Partitions.from_labels([[4, 4, -1, 7]], noise="cluster").clusters_only()
-        >>> one.codes.tolist(), one.classes[0].tolist()
-        ([[0, 0, -1, 1]], [4, 7])
-        """
+        """The same partitions with noise in no cluster (-1), whatever it counts as."""
         codes = np.empty_like(self.codes)
         real = [~is_noise(known) for known in self.classes]
         for row, own, counted in zip(codes, self.codes, real, strict=True):

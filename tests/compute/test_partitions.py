@@ -178,3 +178,16 @@ def test_large_integers_stay_what_they_are():
     assert p.classes[0].tolist() == [2**63, 2**63 + 1]
     assert encode([2**64 - 1, 0, 0]).classes[0].tolist() == [0, 2**64 - 1]
     assert encode(np.ma.masked_array([0, 1, 1])).codes.tolist() == [[0, 1, 1]]
+
+
+def test_equal_partitions_are_one_whatever_their_clusters_are_called():
+    labels = {"a": [0, 0, 1], "b": [0, 1, 1], "c": ["y", "y", "x"]}
+    classes = Partitions.from_labels(labels).distinct
+    assert classes.of.tolist() == [0, 1, 0]
+    assert classes.members == (("a", "c"), ("b",))
+
+
+def test_clusters_alone_leave_out_noise_that_counts_as_a_cluster():
+    one = Partitions.from_labels([[4, 4, -1, 7]], noise="cluster").clusters_only()
+    assert one.codes.tolist() == [[0, 0, -1, 1]]
+    assert one.classes[0].tolist() == [4, 7]

@@ -15,14 +15,20 @@ from wellsep import Run, Runs
 from wellsep._text.sentences import (
     CLUSTERS,
     SURFACES,
+    cell,
     colour_of,
     count,
+    html_box,
     html_table,
+    in_short,
     listing,
     mark_of,
+    meant,
     printable,
     quoted,
+    shortened,
 )
+from wellsep._text.sentences import shown as shown_in_errors
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 VISION = {
@@ -165,3 +171,34 @@ def test_numbers_and_lists_read_like_sentences():
     assert listing(["a"]) == "a"
     assert listing("abcd", most=3) == "a, b, c and 1 more"
     assert quoted(["a\n"]) == repr("a\n")
+    assert count(2, "index", "indices") == "2 indices"
+    assert quoted(["a", "b", "c"], most=2) == "'a', 'b' and 1 more"
+    assert quoted([]) == "none"
+
+
+def test_cells_have_four_digits_and_a_dash_for_what_is_undefined():
+    values = [0.123456, 43210.6, float("nan"), None, True, 7, {"k": 3}]
+    assert [cell(v) for v in values] == ["0.1235", "43,211", "–", "–", "yes", "7", "k=3"]
+
+
+def test_values_are_short_where_there_is_little_room():
+    assert in_short(0.123456) == "0.1235"
+    assert in_short(np.zeros((3, 2))) == "array (3, 2) of float64"
+    assert in_short(("a", "b", "c", "d", "e")) == "5 items ('a', 'b', 'c', …)"
+    assert shortened("dec lr=0.001 seed=17", 13) == "dec lr…eed=17"
+    assert shortened("dec", 13) == "dec"
+    assert printable("naïve 鳥") == "naïve 鳥"
+    assert printable("a long name", longest=6) == "a lon…"
+    assert shown_in_errors([1, 2]) == "[1, 2]"
+    assert shown_in_errors("a" * 300, longest=8) == "'aaaaaa…"
+
+
+def test_a_name_is_recognised_by_its_spelling_or_the_first_letters_of_its_words():
+    assert meant("silhouete", ["silhouette", "cfq"]) == "; did you mean 'silhouette'?"
+    assert meant("CH", ["cfq", "calinski_harabasz"]) == "; did you mean 'calinski_harabasz'?"
+    assert meant("beauty", ["silhouette", "cfq"]) == "."
+
+
+def test_titles_and_names_of_a_notebook_table_are_escaped():
+    assert "&lt;b&gt;" in html_box("<b>")
+    assert "&lt;i&gt;" in html_table({"name": ["<i>"], "score": [0.5]})

@@ -268,12 +268,7 @@ def check_data(
     sparse: bool = False,
     distances: bool = False,
 ) -> Any:
-    """X as a two-dimensional, finite float array of its own kind.
-
-    Frames and lists become NumPy, integers float64; float32 stays. Tensors and other array-API
-    arrays keep their library and device. With ``sparse`` a sparse matrix becomes CSR. Unless
-    ``distances``, a square table that looks like a matrix of distances is warned of.
-    """
+    """X as a two-dimensional, finite float array of its own kind; float32 stays."""
     refuse_distances(X, name)
     if is_dask(X):
         raise TypeError(
@@ -353,10 +348,7 @@ def to_table(X: Any, name: str = "X") -> np.ndarray:
 
 
 def name_x(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What a check of scikit-learn's returns; its sentences do not all name X.
-
-    Of a frame that is fitted a column of ids is warned of.
-    """
+    """What a check of scikit-learn's returns; its sentences do not all name X."""
     if options.get("reset") and is_frame(args[1]):
         warn_of_ids(args[1])
     try:
@@ -474,13 +466,7 @@ def _check_foreign(X: Any, name: str, minimum: int) -> Any:
 
 
 def spreads_apart(X: np.ndarray, names: Sequence[str] | None) -> str | None:
-    """A sentence where named columns differ so much in spread that a few decide the distances.
-
-    Examples
-    --------
-    >>> spreads_apart(np.array([[0.1, 500.0], [0.2, 900.0]]), ["hue", "proline"]).split(".")[0]
-    "Columns differ in spread by a factor of 4,000: 'proline' 200, 'hue' 0"
-    """
+    """A sentence where a few named columns are so much wider that they decide the distances."""
     if names is None or not isinstance(X, np.ndarray) or X.shape[1] != len(names):
         return None
     spread = X.std(axis=0)
@@ -518,11 +504,7 @@ def check_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np
 
 
 def in_safe_units(X: Any) -> tuple[Any, float]:
-    """X divided by a power of two where squares would overflow or vanish, and that power.
-
-    >>> in_safe_units(np.array([[1.0, -3.0]]))[1], in_safe_units(np.array([[0.0, 2.0**-200]]))
-    (1.0, (array([[0., 1.]]), 6.223015277861142e-61))
-    """
+    """X divided by a power of two where squares would overflow or vanish, and that power."""
     unit = 1.0 if surely_safe(X) else safe_unit(largest_entry(X), X.dtype)
     return (X, unit) if unit == 1 else (X * (1 / unit), unit)
 

@@ -21,10 +21,7 @@ EXACT = np.float64(2**53)  # whole floats beyond it are rounded
 
 
 def as_labels(values: Any, name: str, start: int = 0) -> np.ndarray:
-    """One label per object, as integers or text: the check of every label vector.
-
-    −1, −2 and −3 stay as they are. A refusal names the position, counted from ``start``.
-    """
+    """One label per object; an error names the position, counted from ``start``."""
     vector = as_vector(values, name, start)
     if vector.dtype.kind == "i" and len(vector) and int(vector.min()) < NOISE_LABELS[-1]:
         where = int(np.flatnonzero(vector < NOISE_LABELS[-1])[0])
@@ -36,10 +33,7 @@ def as_labels(values: Any, name: str, start: int = 0) -> np.ndarray:
 
 
 def in_order_of(X: Any, labels: Any) -> Any:
-    """Put pandas labels in the order of the index of X where both have the same one.
-
-    Labels may be several, in a list or a mapping. That they are moved is warned of.
-    """
+    """Put pandas labels, also several, in the order of the index of X, with a warning."""
     if not hasattr(X, "iloc") or isinstance(labels, str):
         return labels
     if isinstance(labels, Mapping) and not hasattr(labels, "iloc"):

@@ -16,29 +16,15 @@ from html import escape
 from operator import attrgetter
 from typing import Any, ClassVar
 
-# blue, orange, green, magenta, violet, sky, brown, mauve; then twelve more
+# Blue, orange, green, magenta, violet, sky, brown and mauve are the first eight.
 CLUSTERS = {
     "light": (
-        "#286099",
-        "#cf741a",
-        "#538064",
-        "#992f63",
-        "#502684",
-        "#3f8fe0",
-        "#70530b",
-        "#a07ca3",
+        *("#286099", "#cf741a", "#538064", "#992f63", "#502684", "#3f8fe0", "#70530b", "#a07ca3"),
         *("#e65a76", "#659a10", "#005100", "#751200", "#9c76ef", "#634863"),
         *("#125151", "#9048ab", "#b43f2d", "#0096a8", "#cf6cc6", "#99872d"),
     ),
     "dark": (
-        "#509dbe",
-        "#f0a843",
-        "#1acf9f",
-        "#d0667a",
-        "#8f74d8",
-        "#a7edea",
-        "#a89432",
-        "#c9bdf6",
+        *("#509dbe", "#f0a843", "#1acf9f", "#d0667a", "#8f74d8", "#a7edea", "#a89432", "#c9bdf6"),
         *("#d8fc75", "#248748", "#fc90ea", "#fcabab", "#b45a00", "#2475d8"),
         *("#ab48a2", "#90c648", "#abbd99", "#00d8fc", "#fce190", "#fc7e51"),
     ),
@@ -77,21 +63,13 @@ SURFACES = {
 }
 
 _CELL = "padding:.15em .7em;border:0;border-bottom:1px solid rgba(128,128,128,.25)"
-_LONG, LONG_CELL = (
-    "min-width:16em;max-width:24em",
-    40,
-)  # a cell of more characters has several lines
+LONG_CELL = 40  # a cell of more characters has several lines
+_LONG = "min-width:16em;max-width:24em"
 _HEAD = f"{_CELL};border-bottom:2px solid rgba(128,128,128,.6);font-weight:600"
 
 
 def colour_of(code: int, theme: str = "light") -> str:
-    """Colour of a cluster by its number; -1, noise, is grey.
-
-    Examples
-    --------
-    >>> colour_of(0), colour_of(20) == colour_of(0), colour_of(-1)
-    ('#286099', True, '#8d8f94')
-    """
+    """Colour of a cluster by its number; -1, noise, is grey."""
     if code < 0:
         return SURFACES[theme]["noise"]
     return CLUSTERS[theme][code % len(CLUSTERS[theme])]
@@ -105,15 +83,7 @@ def mark_of(code: int) -> str:
 def html_box(
     title: str, lines: Iterable[str] = (), table: str = "", folded: Iterable[str] = ()
 ) -> str:
-    """A compact box for a notebook: a title, sentences, a table, and sentences that are folded.
-
-    It has no script and no colours of its own.
-
-    Examples
-    --------
-    >>> "&lt;b&gt;" in html_box("<b>")
-    True
-    """
+    """A box for a notebook: title, sentences, table, and sentences that are folded; no script."""
     story, why = (
         "".join(f"<p style='margin:.2em 0;max-width:46em'>{escape(s)}</p>" for s in some)
         for some in (lines, folded)
@@ -128,13 +98,7 @@ def html_box(
 
 
 def html_table(columns: Mapping[str, Sequence[Any]], *, most: int = 20) -> str:
-    """Named columns as a compact table; numbers to the right, the first row's names escaped.
-
-    Examples
-    --------
-    >>> "&lt;i&gt;" in html_table({"name": ["<i>"], "score": [0.5]})
-    True
-    """
+    """Named columns as a compact table; numbers to the right, the first row's names escaped."""
     head = "".join(
         f"<th style='{_HEAD};text-align:{_side(values)}'>{escape(str(name))}</th>"
         for name, values in columns.items()
@@ -160,13 +124,7 @@ def html_table(columns: Mapping[str, Sequence[Any]], *, most: int = 20) -> str:
 
 
 def cell(value: Any, digits: int = 4) -> str:
-    """A value as tables show it: four digits or whole, a dash for none, names with their values.
-
-    Examples
-    --------
-    >>> cell(0.123456), cell(43210.6), cell(float("nan")), cell(True), cell(7), cell({"k": 3})
-    ('0.1235', '43,211', '–', 'yes', '7', 'k=3')
-    """
+    """A value as tables show it: four digits or whole, a dash for none, names with their values."""
     if hasattr(value, "item"):
         value = value.item()
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -188,24 +146,12 @@ def _side(values: Sequence[Any]) -> str:
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> count(1, "space"), count(2000, "object"), count(2, "index", "indices")
-    ('1 space', '2,000 objects', '2 indices')
-    """
+    """A number with its noun: 1 space, 2,000 objects."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def listing(items: Iterable[str], most: int = 8) -> str:
-    """Items in a row for a sentence, cut after a few.
-
-    Examples
-    --------
-    >>> listing(["a", "b", "c"]), listing(["a", "b", "c"], most=2)
-    ('a, b and c', 'a, b and 1 more')
-    """
+    """Items in a row for a sentence, cut after a few: a, b and 1 more."""
     items = list(items)
     if len(items) > most:
         return ", ".join(items[:most]) + f" and {len(items) - most} more"
@@ -213,30 +159,14 @@ def listing(items: Iterable[str], most: int = 8) -> str:
 
 
 def quoted(names: Iterable[object], most: int = 8) -> str:
-    """Names for an error, in quotation marks and safe to print, cut after a few.
-
-    Examples
-    --------
-    >>> quoted(["a", "b", "c"], most=2), quoted([])
-    ("'a', 'b' and 1 more", 'none')
-    """
+    """Names for an error, in quotation marks and safe to print, cut after a few."""
     names = list(names)
     first = ", ".join(shown(name) for name in names[:most]) or "none"
     return first if len(names) <= most else f"{first} and {len(names) - most} more"
 
 
 def meant(value: object, names: Iterable[object]) -> str:
-    """The end of an error: the name that was probably meant, or nothing.
-
-    A name is found by its spelling or by the first letters of its words.
-
-    Examples
-    --------
-    >>> meant("silhouete", ["silhouette", "cfq"]), meant("CH", ["cfq", "calinski_harabasz"])
-    ("; did you mean 'silhouette'?", "; did you mean 'calinski_harabasz'?")
-    >>> meant("beauty", ["silhouette", "cfq"])
-    '.'
-    """
+    """The end of an error: the name meant by its spelling or its words' first letters, if any."""
     if not isinstance(value, str) or not value or len(value) > 100:
         return "."
     by_spelling = {name.casefold(): name for name in names if isinstance(name, str)}
@@ -251,13 +181,7 @@ def meant(value: object, names: Iterable[object]) -> str:
 
 
 def shown(value: object, longest: int = 120) -> str:
-    """A value for an error: its repr, cut and safe to print, or its type where that fails.
-
-    Examples
-    --------
-    >>> shown("x"), shown([1, 2]), shown("a" * 300, longest=8)
-    ("'x'", '[1, 2]', "'aaaaaa…")
-    """
+    """A value for an error: its repr, cut and safe to print, or its type where that fails."""
     try:
         text = repr(value)
     except Exception:  # any object may raise anything here
@@ -266,25 +190,13 @@ def shown(value: object, longest: int = 120) -> str:
 
 
 def printable(name: str, longest: int | None = None) -> str:
-    """A name as one line of a terminal may show it: nothing in it moves the cursor or turns text.
-
-    Examples
-    --------
-    >>> printable("a\\x1b[2Jb"), printable("naïve 鳥"), printable("a long name", longest=6)
-    ('a\\\\x1b[2Jb', 'naïve 鳥', 'a lon…')
-    """
+    """A name as one line of a terminal: nothing in it moves the cursor or turns text."""
     name = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
     return name if longest is None or len(name) <= longest else name[: longest - 1] + "…"
 
 
 def shortened(name: str, longest: int) -> str:
-    """A long name with its middle left out: runs of a sweep differ at the end.
-
-    Examples
-    --------
-    >>> shortened("dec lr=0.001 seed=17", 13), shortened("dec", 13)
-    ('dec lr…eed=17', 'dec')
-    """
+    """A long name with its middle left out: runs of a sweep differ at the end."""
     if len(name) <= longest:
         return name
     end = (longest - 1) // 2
@@ -421,14 +333,7 @@ def facts_of(result: Any) -> dict[str, str]:
 
 
 def in_short(value: Any) -> str:
-    """A value in a few words: numbers and names as they are, of arrays and lists the size.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> in_short(0.123456), in_short(np.zeros((3, 2))), in_short(("a", "b", "c", "d", "e"))
-    ('0.1235', 'array (3, 2) of float64', "5 items ('a', 'b', 'c', …)")
-    """
+    """A value in a few words: numbers and names as they are, of arrays and lists the size."""
     if hasattr(value, "shape") and hasattr(value, "dtype") and value.shape:
         if len(value.shape) == 1 and len(value) <= 4 and value.dtype.kind in "biuf":
             return "[" + ", ".join(cell(v) for v in value) + "]"

@@ -28,27 +28,15 @@ TOGETHER = "Every method here can be wrong in the same way: runs that share a mi
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer(Result):
-    """Scores of the distinct partitions by one judge; equal partitions share score and rank.
-
-    Attributes
-    ----------
-    classes : Classes
-        The M partitions by name, and which of them are equal.
-    distinct_scores : ndarray of shape (D,)
-        Larger is better.
-    options : record with ``tie_tolerance``, the relative difference under which scores are equal
-    n_clusters, coverage : ndarray of shape (M,) or None
-        Number of clusters, and share of the objects that they hold, where known.
-    notes : sentences on what was unusual
-    """
+    """Scores of the distinct partitions by one judge; equal partitions share score and rank."""
 
     in_draws: ClassVar[str] = ""  # what half of the runs do in each draw
 
     classes: Classes
-    distinct_scores: np.ndarray
-    options: Any
-    n_clusters: np.ndarray | None = None
-    coverage: np.ndarray | None = None
+    distinct_scores: np.ndarray  # (D,) larger is better
+    options: Any  # has `tie_tolerance`, the relative difference under which scores are equal
+    n_clusters: np.ndarray | None = None  # (M,) where known
+    coverage: np.ndarray | None = None  # (M,) share of the objects in clusters, where known
     notes: tuple[str, ...] = ()
 
     @property

@@ -239,11 +239,7 @@ def _refuse_trivial(problem: Problem) -> None:
 
 
 def _answers(problem: Problem, scores: Scores) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
-    """What each judge says by each index, and notes; no ACE where there is nothing to tell apart.
-
-    The index decides alone ("index") where all runs come from one embedding, or too few of them
-    differ. Where all partitions are equal, no vote is needed.
-    """
+    """What each judge says by each index, and notes; the index decides alone in one embedding."""
     options, classes, notes = problem.options, problem.classes, problem.notes
     by_ace: dict[str, AceResult] = {}
     if scores.spaces and (len(classes) > 1 or len(classes.names) == 1):  # ACE refuses one run
@@ -334,10 +330,7 @@ def _named(problem: Problem, answer: Answer) -> Partitions:
 def _best_in_their_spaces(
     scores: Scores, answer: Answer, by_ace: AceResult | None
 ) -> list[tuple[str, str]]:
-    """The distinct partitions, best first, and the space in which each is described.
-
-    It is the one that the partition was made in, else the one that counts most.
-    """
+    """Distinct partitions, best first, each with its own space, else the one that counts most."""
     heaviest = scores.spaces[0] if by_ace is None else by_ace.heaviest_spaces[0][0]
     spaces = (*scores.spaces, heaviest)  # the last: of a partition that was made in none
     return [(answer.partitions[m], spaces[scores.made_in[m]]) for m in answer.first_of_each]

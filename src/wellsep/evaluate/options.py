@@ -129,13 +129,7 @@ class Ace(Checked):
 
 
 def as_ace(given: Any) -> Ace:
-    """The switches of ACE: as they are, from a mapping, or the defaults.
-
-    Examples
-    --------
-    >>> as_ace({"links": "hits"}) == Ace(links="hits")
-    True
-    """
+    """The switches of ACE: as they are, from a mapping, or the defaults."""
     if given is None or isinstance(given, Ace):
         return given or Ace()
     if not isinstance(given, Mapping):
@@ -228,13 +222,7 @@ class Options(ScoreOptions):
         super().__post_init__()
 
     def to_plain(self) -> dict[str, Any]:
-        """The options that are plain data and that the result depends on; of X that it was given.
-
-        Examples
-        --------
-        >>> Options(indices="cfq", n_draws=5).to_plain()["indices"]
-        ['cfq']
-        """
+        """The options that are plain data and that the result depends on; whether X was given."""
         plain = {
             option.name: getattr(self, option.name)
             for option in fields(self)

@@ -31,32 +31,16 @@ _LOOK = 16  # rows that are compared before an embedding is read through
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is judged: runs, partitions, draws and options.
+    """What is judged: runs, partitions, draws and options."""
 
-    Attributes
-    ----------
-    runs : Runs
-        As they are scored: with the spaces that were drawn, in a judgement each embedding once.
-    given : Runs
-        As they were given, with the spaces that were drawn.
-    copies : dict of str to str
-        Embeddings that were left out, and which one each equals.
-    partitions : Partitions
-        All M, encoded once.
-    draws : Draws or None
-    options : ScoreOptions
-    notes : sentences
-    maps : memory maps of embeddings, held so that each file is opened once
-    """
-
-    runs: Runs
-    given: Runs
-    copies: Mapping[str, str]
-    partitions: Partitions
+    runs: Runs  # as they are scored: of all spaces those drawn, in a judgement each once
+    given: Runs  # with the spaces that were drawn, copies included
+    copies: Mapping[str, str]  # embeddings that were left out, and which one each equals
+    partitions: Partitions  # all M
     draws: Draws | None
-    options: Any
+    options: Any  # ScoreOptions; of a judgement Options
     notes: tuple[str, ...] = ()
-    maps: Any = None
+    maps: Any = None  # memory maps of embeddings, held so that each file is opened once
 
     @classmethod
     def open(cls, source: Any, options: ScoreOptions) -> Problem:
@@ -124,17 +108,7 @@ def _with_drawn_spaces(runs: Runs, options: ScoreOptions) -> tuple[Runs, tuple[s
 
 
 def open_runs(source: Any, options: ScoreOptions) -> Runs:
-    """Read the chosen spaces and partitions of a source; what is no source is left for the check.
-
-    Examples
-    --------
-    >>> from wellsep.evaluate.options import ScoreOptions
-    >>> triples = [("a", [[0.0], [1.0]], [0, 1]), ("b", [[0.0], [1.0]], [0, 0])]
-    >>> open_runs(iter(triples), ScoreOptions(labels="b")).partitions
-    <1 partitions: 'b'>
-    >>> open_runs({"a": [0, 1], "b": ([[0.0], [1.0]], [0, 0])}, ScoreOptions()).spaces
-    <1 spaces: 'b'>
-    """
+    """Read the chosen spaces and partitions of a source; what is none is left for the check."""
     chosen = {"spaces": options.spaces, "labels": options.labels, "pairs": options.pairs}
     if isinstance(source, Mapping):
         check_names("runs", list(source))
@@ -153,10 +127,7 @@ def open_runs(source: Any, options: ScoreOptions) -> Runs:
 
 
 def spaces_once(runs: Runs) -> tuple[Runs, dict[str, str]]:
-    """The runs with each embedding once, and which embedding each copy equals.
-
-    A run whose embedding is a copy keeps its labels and refers to the first run that has it.
-    """
+    """The runs with each embedding once, and which embedding each copy equals."""
 
     def look_of(part: Part) -> tuple[Any, ...]:
         """Shape, type and a few rows: most embeddings that differ, differ here."""

@@ -20,16 +20,7 @@ class RankAgreement(NamedTuple):
 
 
 def tied_classes(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
-    """Number the distinct values of a vector from 0 upwards; values closer than rounding are one.
-
-    Two neighbours are equal when they differ by at most `tolerance` of the larger magnitude (but of
-    a thousandth of the largest at least, so that rounding around 0 makes no order).
-
-    Examples
-    --------
-    >>> tied_classes([0.5, 0.5 + 1e-15, -1.0])
-    array([1, 1, 0])
-    """
+    """Number the distinct values of a vector from 0; values closer than rounding are one."""
     row: np.ndarray = tied_rows(np.asarray(values, dtype=float)[None], tolerance)[0]
     return row
 
@@ -39,6 +30,8 @@ def tied_rows(rows: np.ndarray, tolerance: float) -> np.ndarray:
     if rows.size == 0:
         return np.zeros(rows.shape, dtype=np.intp)
     order = np.argsort(rows, axis=1, kind="stable")
+    # Neighbours are equal when they differ by at most `tolerance` of the larger magnitude, but of a
+    # thousandth of the largest at least, so that rounding around 0 makes no order.
     ordered = np.take_along_axis(rows, order, axis=1)
     size = np.abs(ordered)
     size = np.maximum(size, 1e-3 * size.max(axis=1, keepdims=True))
@@ -51,13 +44,7 @@ def tied_rows(rows: np.ndarray, tolerance: float) -> np.ndarray:
 
 
 def average_ranks(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
-    """Ascending ranks 1..M, ties share their mean rank.
-
-    Examples
-    --------
-    >>> average_ranks([0.2, 0.9, 0.2])
-    array([1.5, 3. , 1.5])
-    """
+    """Ascending ranks 1..M, ties share their mean rank."""
     row: np.ndarray = _mean_ranks(tied_classes(values, tolerance=tolerance)[None])[0]
     return row
 
@@ -73,13 +60,7 @@ def _mean_ranks(classes: np.ndarray) -> np.ndarray:
 
 
 def ranks(scores: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
-    """Competition ranks, 1 = best (largest); ties share the better rank.
-
-    Examples
-    --------
-    >>> ranks([0.3, 0.9, 0.3, 0.1])
-    array([2, 1, 2, 4])
-    """
+    """Competition ranks, 1 = best (largest); ties share the better rank."""
     classes = tied_classes(scores, tolerance=tolerance)
     better = np.concatenate([np.cumsum(np.bincount(classes)[::-1])[::-1], [0]])
     places: np.ndarray = better[classes + 1] + 1
@@ -87,13 +68,7 @@ def ranks(scores: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
 
 
 def ranks_with_gaps(scores: np.ndarray, tolerance: float) -> np.ndarray:
-    """Competition ranks, 1 = best; all without a score share the last one.
-
-    Examples
-    --------
-    >>> ranks_with_gaps(np.array([0.3, np.nan, 0.9, np.nan]), TIE)
-    array([2, 3, 1, 3])
-    """
+    """Competition ranks, 1 = best; all without a score (NaN) share the last one."""
     there = ~np.isnan(scores)
     places = np.full(len(scores), int(there.sum()) + 1)
     places[there] = ranks(scores[there], tolerance=tolerance)
@@ -134,14 +109,7 @@ def _order_products(classes: np.ndarray) -> np.ndarray:
 
 
 def spearman(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
-    """Spearman's r_s between rows; p by Student's t with M - 2 degrees of freedom.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> spearman(np.array([[1.0, 2, 3, 4], [1, 2, 4, 3]])).correlation[0, 1].round(12)
-    np.float64(0.8)
-    """
+    """Spearman's r_s between rows; p by Student's t with M - 2 degrees of freedom."""
     m = rows.shape[1]
     inner = _rank_products(tied_rows(rows, tolerance))
     correlation, distance = _exact_cosine(inner, np.diag(inner))
@@ -155,14 +123,7 @@ def spearman(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
 
 
 def kendall(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
-    """Kendall's tau_b between rows; p exact without ties, else normal with the ties' variance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kendall(np.array([[1.0, 2, 3, 4], [1, 2, 4, 3]])).correlation[0, 1].round(12)
-    np.float64(0.666666666667)
-    """
+    """Kendall's tau_b between rows; p exact without ties, else normal with the ties' variance."""
     m = rows.shape[1]
     classes = tied_rows(rows, tolerance)
     inner = _order_products(classes)
@@ -201,13 +162,7 @@ _PRODUCTS = {"spearman": _rank_products, "kendall": _order_products}
 
 
 def rank_correlation(kind: str, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-    """Spearman's r_s or Kendall's tau_b of two vectors where both are finite; NaN for a constant.
-
-    Examples
-    --------
-    >>> rank_correlation("spearman", [1.0, 2, 3, float("nan")], [0.1, 0.5, 0.7, 0.0])
-    1.0
-    """
+    """Spearman's r_s or Kendall's tau_b where both vectors are finite; NaN for a constant."""
     pair = np.array([first, second], dtype=float)
     pair = pair[:, np.isfinite(pair).all(axis=0)]
     inner = _PRODUCTS[kind](tied_rows(pair, TIE))

@@ -17,14 +17,8 @@ def match_rows(
 ) -> tuple[np.ndarray | None, str | None]:
     """Return the rows of the second table in the order of the first, and a sentence about them.
 
-    The rows are None where they are in that order already or only one table has ids; the sentence
-    is None where there is nothing to say. Ids that count the rows from 0 or 1, as pandas writes
-    them, are no ids. ``first`` and ``second`` name the tables; ``remedy`` ends an error.
-
-    Examples
-    --------
-    >>> match_rows(["a", "b"], ["b", "a"], "x.csv", "y.csv")
-    (array([1, 0]), 'y.csv: rows put in the order of x.csv by their ids.')
+    The rows are None where they are in that order already or only one table has ids. Ids that count
+    the rows from 0 or 1, as pandas writes them, are no ids.
     """
     known, given = _as_text(ids), _as_text(others)
     if known is None and given is None:

@@ -31,22 +31,11 @@ NO_IDS = "none"
 
 @dataclass(frozen=True)
 class TableChoice:
-    """What the user says of a table; by default the reader decides by its looks.
+    """What the user says of a table; by default the reader decides by its looks."""
 
-    Attributes
-    ----------
-    ids : str or None
-        The column that names the objects; ``"none"``: no column does.
-    header : bool or None
-        Whether the first row holds names.
-    columns : tuple of str or None
-        The columns to take, as patterns such as ``f*``. A number counts from 1, unless a column
-        has that name.
-    """
-
-    ids: str | None = None
-    header: bool | None = None
-    columns: tuple[str, ...] | None = None
+    ids: str | None = None  # the column that names the objects; "none": no column does
+    header: bool | None = None  # whether the first row holds names
+    columns: tuple[str, ...] | None = None  # to take: patterns such as f*, or numbers from 1
 
 
 AS_IT_LOOKS = TableChoice()
@@ -54,33 +43,15 @@ AS_IT_LOOKS = TableChoice()
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named columns of a file, and the ids of its rows.
+    """Named columns of a file, and the ids of its rows."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The columns of values. Without a header they are called after the file.
-    columns : tuple of ndarray
-        One of n values, or (n, d) where Parquet holds vectors, for each name.
-    ids : ndarray of shape (n,) or None
-        Names of the objects, if a column holds them.
-    id_name : str or None
-        The name of that column; empty where it has none.
-    id_place : int or None
-        The number of that column in the file, from 0.
-    left_out : tuple of str
-        Other columns that hold ids, and are no values.
-    header : bool
-        Whether the first row holds names.
-    """
-
-    names: tuple[str, ...]
-    columns: tuple[np.ndarray, ...]
-    ids: np.ndarray | None = None
-    id_name: str | None = None
-    header: bool = True
-    id_place: int | None = None
-    left_out: tuple[str, ...] = ()
+    names: tuple[str, ...]  # of the columns of values; without a header called after the file
+    columns: tuple[np.ndarray, ...]  # one of n values for each name; (n, d) vectors in Parquet
+    ids: np.ndarray | None = None  # (n,) names of the objects, if a column holds them
+    id_name: str | None = None  # of that column; empty where it has none
+    header: bool = True  # whether the first row holds names
+    id_place: int | None = None  # the number of the column of ids in the file, from 0
+    left_out: tuple[str, ...] = ()  # other columns that hold ids, and are no values
 
     def matrix(self, what: str) -> np.ndarray:
         """All columns side by side, objects × features; words are refused."""
@@ -140,20 +111,7 @@ def read_table(
 
 
 def read_matrix(path: str | os.PathLike[str]) -> np.ndarray:
-    """Read a numeric matrix, one object per row; a column of ids is left out.
-
-    A text file may have a header. An ``.npz`` file must hold one array, or one named ``X``,
-    ``data`` or ``embedding``. Nothing is unpickled.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "points.csv"
-    >>> _ = path.write_text("width,height\\n1,2\\n3,4\\n")
-    >>> read_matrix(path)
-    array([[1., 2.],
-           [3., 4.]])
-    """
+    """Read a numeric matrix, one object per row; a column of ids is left out."""
     path, kind = _existing(path)
     if kind in (".npy", ".npz"):
         matrix = read_array(path)
@@ -185,20 +143,7 @@ def read_array(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def read_labels(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Read one or more partitions, by name.
-
-    Each column of a text or Parquet file but that of ids is a partition named by its header; an
-    ``.npy`` file holds one vector or an (M, n) array; an ``.npz`` file one array per partition.
-    Labels may be integers or words.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "labels.csv"
-    >>> _ = path.write_text("id,k2,k3\\n101,0,a\\n102,0,b\\n103,1,b\\n")
-    >>> read_labels(path)
-    {'k2': array([0, 0, 1]), 'k3': array(['a', 'b', 'b'], dtype='<U1')}
-    """
+    """Read partitions by name: columns of a table, a vector or rows of .npy, arrays of .npz."""
     path, kind = _existing(path)
     if kind in (".npy", ".npz"):
         try:
@@ -326,10 +271,7 @@ def _rows(name: str, array: np.ndarray, what: str) -> dict[str, np.ndarray]:
 def _read_parquet(
     path: Path, what: str, gaps: bool
 ) -> tuple[list[str], list[np.ndarray], list[str]]:
-    """Names, columns, and which of them pandas wrote as its index.
-
-    A column of equally long lists (vectors) becomes a matrix.
-    """
+    """Names, columns (vectors become a matrix), and which of them pandas wrote as its index."""
     try:
         found, index = _parquet_columns(path)
     except ImportError:

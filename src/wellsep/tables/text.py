@@ -29,10 +29,7 @@ Columns = tuple[list[str], list[np.ndarray], bool]
 def read_text(
     path: Path, usual: str | None, what: str, *, header: bool | None, gaps: bool
 ) -> Columns:
-    """Names, columns, and whether the first row holds names.
-
-    ``header`` decides about the first row; None: as it looks. With ``gaps`` cells may be empty.
-    """
+    """Names, columns, and whether the first row holds names; ``header`` decides unless None."""
     stem = path.name.split(".")[0]
     floats = _read_floats(path, usual, header)
     if floats is not None:
@@ -49,11 +46,7 @@ def is_index_name(name: str, first: bool) -> bool:
 def _read_floats(
     path: Path, usual: str | None, header: bool | None
 ) -> tuple[list[str], np.ndarray, bool] | None:
-    """First row, numbers, whether that row is a header; None for any other table.
-
-    NumPy's own reader is several times as fast, and refuses what is not a number. It is asked
-    where the first lines show that no column holds integers.
-    """
+    """First row, numbers, whether that row is a header; None for any other table."""
     opener: Any = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
@@ -125,10 +118,7 @@ def _split(lines: Iterable[str], separator: str | None) -> list[list[str]]:
 
 
 def _separator_of(lines: list[str], usual: str | None) -> str | None:
-    """The usual separator, unless another one alone cuts all lines into equally many cells.
-
-    Semicolons come first where all commas are decimal ones.
-    """
+    """The usual separator, unless another one alone cuts all lines into equally many cells."""
     if all(";" in line for line in lines):
         commas = [c.strip() for row in _split(lines, ";") for c in row if "," in c]
         if commas and all(map(_DECIMAL_COMMA.fullmatch, commas)):

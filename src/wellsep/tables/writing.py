@@ -48,16 +48,7 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Sequence[Any
 
 
 def guarded(cell: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: such a text gets an apostrophe before it.
-
-    `read_table` takes it away again. Numbers stay as they are, also as text. Characters that steer
-    a terminal or turn the direction of text are written as ``\\x1b``.
-
-    Examples
-    --------
-    >>> guarded("=1+1"), guarded("-1"), guarded(-1.0), guarded("a=b"), guarded("\\x1b[31mred")
-    ("'=1+1", '-1', -1.0, 'a=b', '\\\\x1b[31mred')
-    """
+    """A cell that no spreadsheet takes for a formula: such a text gets an apostrophe before it."""
     if not isinstance(cell, str):
         return cell
     text = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), cell)

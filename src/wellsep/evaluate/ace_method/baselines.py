@@ -32,10 +32,7 @@ class Passed(NamedTuple):
 def fill_undefined(
     scores: Scores, index: str, undefined: str
 ) -> tuple[np.ndarray, tuple[tuple[str, str, str], ...]]:
-    """(L, M) scores of one index without gaps, larger is better; (space, partition, why) of each.
-
-    An undefined value takes the smallest of the whole matrix.
-    """
+    """(L, M) oriented scores, the worst of all in gaps; (space, partition, why) of each gap."""
     matrix = scores.oriented(index)
     cells = ((scores.spaces[i], scores.partitions[j]) for i, j in np.argwhere(np.isnan(matrix)))
     gaps = tuple((*cell, scores.why(*cell, index) or "") for cell in cells)
@@ -62,11 +59,7 @@ def fill_worst(
 
 
 def passing_spaces(scores: Scores, *, dip: bool, alpha: float) -> Passed:
-    """Spaces that Holm rejects as unimodal at `alpha`, and those whose test is undefined (NaN).
-
-    All spaces stay without the test, and if no test finds more than one mode: a space that could
-    not be tested must not decide alone for that reason.
-    """
+    """Spaces that Holm rejects as unimodal at `alpha`, and those whose test is undefined."""
     if not dip:
         return Passed(np.arange(len(scores.spaces)), None, False)
     if scores.dip is None:
@@ -127,10 +120,7 @@ def own_space_scores(scores: Scores, *, index: str | None = None) -> np.ndarray:
 
 
 def own_space_means(matrix: np.ndarray, made_in: np.ndarray, classes: Classes) -> np.ndarray:
-    """(D,) mean score of each distinct partition over the spaces it was made in, each once.
-
-    ``matrix`` has the (L, D) scores of the distinct partitions.
-    """
+    """(D,) mean of the (L, D) scores over the spaces that each partition was made in."""
     of, spaces = np.unique(np.stack([classes.of, made_in]), axis=1)
     means: np.ndarray = np.bincount(of, matrix[spaces, of]) / np.bincount(of)
     return means

@@ -79,29 +79,10 @@ def hdbscan(
 ) -> Density:
     """HDBSCAN (excess of mass, the root is never a group) with GLOSH outlier scores.
 
-    Departs from the usual algorithm in one point: edges of equal weight are merged together, so
-    that neither the order of the points nor the sort decides. A single point between two groups
-    often reaches both at the same weight, its own core distance. It joins neither here; the usual
-    algorithm puts it into one of them, or into none, as the rows are sorted.
-
-    Parameters
-    ----------
-    distance : (L, L) symmetric, zero diagonal
-    min_cluster_size : smallest group
-    min_samples : neighbours, not counting the point itself, that make the core distance
-    tolerance : relative difference under which two weights are equal
-
-    References
-    ----------
-    Campello, Moulavi, Zimek, Sander (2015), "Hierarchical density estimates for data clustering,
-    visualization, and outlier detection", ACM TKDD 10(1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 5.2])
-    >>> hdbscan(np.abs(x[:, None] - x)).labels
-    array([0, 0, 0, 1, 1, 1])
+    Campello, Moulavi, Zimek, Sander (2015), ACM TKDD 10(1). Departs from the usual algorithm in
+    one point: edges of equal weight are merged together, so that neither the order of the points
+    nor the sort decides. A single point between two groups often reaches both at the same weight,
+    its own core distance, and joins neither here.
     """
     n = len(distance)
     if n < 2:
@@ -164,15 +145,7 @@ def _excess_of_mass(
 
 
 def dbscan(distance: np.ndarray, eps: float, *, tolerance: float = TIE) -> np.ndarray:
-    """DBSCAN with ``min_samples = 2`` (the point counts): connected points within `eps`, -1 alone.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = np.array([0.0, 0.1, 3.0])
-    >>> dbscan(np.abs(x[:, None] - x), 0.1)
-    array([ 0,  0, -1])
-    """
+    """DBSCAN, ``min_samples = 2`` (the point counts): connected points within `eps`, -1 alone."""
     _, labels = connected_components(distance <= eps * (1 + tolerance), directed=False)
     alone = np.bincount(labels)[labels] == 1
     return renumber(np.where(alone, -1, labels))
@@ -188,14 +161,12 @@ def renumber(labels: np.ndarray) -> np.ndarray:
 
 
 def density_groups(distance: np.ndarray, *, tolerance: float = TIE) -> tuple[np.ndarray, bool]:
-    """Groups of HDBSCAN; if there are none, the points that are no outliers form one (True).
-
-    A point is an outlier when its GLOSH score exceeds Q3 + 1.5 IQR of all scores.
-    """
+    """Groups of HDBSCAN; if there are none, the points that are no outliers form one (True)."""
     labels, scores = hdbscan(distance, tolerance=tolerance)
     if (labels >= 0).any():
         return labels, False
     low, high = np.quantile(scores, [0.25, 0.75])
+    # A point is an outlier when its GLOSH score exceeds Q3 + 1.5 IQR of all scores.
     inside = scores <= high + 1.5 * (high - low) + tolerance
     return np.where(inside, 0, -1), True
 
@@ -210,25 +181,10 @@ def row_distances(rows: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
 
 
 def pagerank(weights: np.ndarray, *, damping: float = 0.9) -> np.ndarray:
-    """PageRank of a weighted graph, from its linear system.
+    """PageRank of a weighted graph (Brin, Page 1998), from its linear system.
 
     p = (1 - damping) / L + damping (P' p), P = weights with unit row sums; a node without edges
     links to all nodes alike.
-
-    Parameters
-    ----------
-    weights : (L, L) non-negative
-    damping : share of the steps that follow an edge, in [0, 1)
-
-    References
-    ----------
-    Brin, Page (1998), "The anatomy of a large-scale hypertextual web search engine".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pagerank(np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])).round(4)
-    array([0.4912, 0.2544, 0.2544])
     """
     n = len(weights)
     out = weights.sum(axis=1, keepdims=True)
@@ -239,25 +195,12 @@ def pagerank(weights: np.ndarray, *, damping: float = 0.9) -> np.ndarray:
 
 
 def hits(weights: np.ndarray) -> np.ndarray:
-    """HITS authorities: where power iteration from equal weights ends; no edges: equal weights.
-
-    The start is projected on the top eigenspace of W'W, so that a repeated top eigenvalue (a pair,
-    a ring) leaves nothing to chance.
-
-    References
-    ----------
-    Kleinberg (1999), "Authoritative sources in a hyperlinked environment", J. ACM 46(5).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> hits(np.array([[0.0, 0.7], [0.7, 0.0]]))
-    array([0.5, 0.5])
-    """
+    """HITS authorities (Kleinberg 1999): where power iteration from equal weights ends."""
     n = len(weights)
     if not (weights > 0).any():
         return np.full(n, 1.0 / n)
     values, vectors = np.linalg.eigh(weights.T @ weights)
+    # A repeated top eigenvalue (a pair, a ring) leaves nothing to chance: the start is projected.
     top = vectors[:, values >= values[-1] * (1 - 1e-10)]
     authority = np.clip(top @ top.sum(axis=0), 0.0, None)
     shares: np.ndarray = authority / authority.sum()

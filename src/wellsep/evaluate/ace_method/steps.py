@@ -151,10 +151,7 @@ def judge_by_ace(
     dip: bool,
     classes: Classes | None = None,
 ) -> AceResult:
-    """ACE's answer, step by step as in the paper; partitions that ``classes`` calls equal are one.
-
-    Without ``classes`` all partitions differ.
-    """
+    """ACE's answer, step by step as in the paper; partitions equal by ``classes`` are one."""
     index = scores.check_index(index)
     classes = Classes.all_differ(scores.partitions) if classes is None else classes
     if len(scores.partitions) < 2:
@@ -206,10 +203,7 @@ def judge_by_ace(
 def answer_of(
     matrix: np.ndarray, kept: np.ndarray, options: Ace, index: str
 ) -> tuple[list[int], Groups, Winner, np.ndarray]:
-    """Steps 3 to 7 on the (L, D) scores, of which the rows ``kept`` passed the dip test.
-
-    The rows that tell clusterings apart, how they agree, which of them win, and (D,) the answer.
-    """
+    """Steps 3 to 7 on (L, D) scores: rows that tell clusterings apart, groups, winner, answer."""
     tolerance = options.tie_tolerance
     varying = kept[tied_rows(matrix[kept], tolerance).any(axis=1)].tolist()
     if not varying:
@@ -261,10 +255,7 @@ def answer_of(
 def edge_weights(
     agreement: RankAgreement, alpha: float | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Correlations that are positive and significant after Holm over all pairs; else 0.
-
-    With two partitions no p-value exists and every positive correlation stays.
-    """
+    """Correlations that are positive and significant after Holm over all pairs; else 0."""
     positive = np.where(agreement.correlation > 0, agreement.correlation, 0.0)
     np.fill_diagonal(positive, 0.0)
     pvalues = squareform(agreement.pvalue, checks=False)

@@ -269,11 +269,7 @@ def repeat_ace(
     codes: np.ndarray,
     progress: Progress | None = None,
 ) -> Drawn:
-    """ACE's answer in every draw; a partition without a score has the worst.
-
-    Half of the distinct partitions, whose ``codes`` these are, choose the spaces in each draw, and
-    all are scored in the spaces chosen.
-    """
+    """ACE's answer in every draw, where half of the partitions choose the spaces for all."""
     index, options = result.index, result.options
     taken, matrices = _scores_by_draw(draws, scores, index, resampled)
     pvalues = np.ones(taken.shape)
@@ -310,10 +306,7 @@ def repeat_ace(
 def repeat_index(
     draws: Draws, scores: Scores, index: str, resampled: Mapping[str, Resampled]
 ) -> list[np.ndarray | None]:
-    """(D,) the mean of an index over the spaces of every draw, larger is better.
-
-    An undefined score counts as the worst of the draw; None where every score is undefined.
-    """
+    """(D,) the mean of an index over the spaces of every draw; None where all is undefined."""
     taken, matrices = _scores_by_draw(draws, scores, index, resampled)
     means: list[np.ndarray | None] = []
     for draw, rows in enumerate(taken):
@@ -348,12 +341,7 @@ def repeat_vote(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Drawn:
-    """A vote in every draw; ``by_index`` has the index of the distinct partitions in each.
-
-    Every partition is a candidate in every draw. Half of them vote, drawn anew each time. Pairs of
-    partitions times objects are at most ``MOST``, and each pair is counted once for all draws.
-    Where the index decides alone, nothing is counted.
-    """
+    """A vote in every draw; ``by_index`` has the index of the distinct partitions in each."""
     if vote.by_index and by_index is not None:
         return Drawn(list(by_index), [])
     whole = distinct.noise_as_cluster()
@@ -391,11 +379,7 @@ def _counted_objects(whole: Partitions, draws: Draws) -> tuple[np.ndarray, tuple
 
 
 def summarise_draws(drawn: Drawn, answer: Answer, draws: Draws) -> RankConfidence:
-    """Summarise the scores of the distinct partitions in all draws.
-
-    ``answer`` is that of the full sample. A draw without scores is left out, and a partition
-    without a score in a draw comes last there.
-    """
+    """Summarise the scores of the distinct partitions in all draws beside the full ``answer``."""
     told = np.array([scores for scores in drawn.scores if scores is not None])
     if not len(told):
         raise NothingToRank("No half-sample tells the clusterings apart, so none can be ranked.")
@@ -433,17 +417,7 @@ def summarise(
     classes: Classes | None = None,
     **facts: Any,
 ) -> RankConfidence:
-    """Intervals and shares of first ranks from the ranks of the distinct partitions in all draws.
-
-    Without ``classes`` all partitions differ, and have no names. ``facts`` are other fields.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = summarise(np.array([[1, 2], [1, 1], [2, 1], [1, 2]]), 0.9, 12, 0)
-    >>> found.first_in
-    array([0.625, 0.375])
-    """
+    """Intervals and shares of first ranks from (B, D) ranks; ``facts`` are other fields."""
     best = places == 1
     if classes is None:
         classes = Classes.all_differ(tuple(f"clustering {m}" for m in range(places.shape[1])))

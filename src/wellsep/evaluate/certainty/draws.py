@@ -112,11 +112,7 @@ def draw_plan(
     projection: str = "pca",
     test: bool = False,
 ) -> Draws:
-    """Draw the half-samples, then the spaces that each of them leaves out, by name.
-
-    The same spaces are left out in whatever order they come. ``spec``: the index that is computed
-    in every half-sample; one that grows trees takes fewer of them.
-    """
+    """Draw the half-samples, then, by name, the spaces that each of them leaves out."""
     n, n_spaces = partitions.n_objects, len(spaces)
     if n < 4:
         raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
@@ -135,19 +131,8 @@ def draw_plan(
 
 
 def draw_panels(codes: np.ndarray, n_draws: int, *, least: int, seed: int) -> np.ndarray:
-    """(B, P) positions of the partitions that take part in each draw.
-
-    P is half of them, and at least ``least``. They are drawn in an order that depends on nothing
-    but which objects are together, so the same ones are drawn whatever the order and names of the
-    runs, and whether or not there are copies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> codes = np.array([[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0], [0, 1, 1, 1]])
-    >>> draw_panels(codes, 3, least=2, seed=0).shape
-    (3, 2)
-    """
+    """(B, P) which partitions take part in each draw: half of them, at least ``least``."""
+    # By what is together, so that order, names and copies of the runs change no draw.
     keys = [by_appearance(row).tobytes() for row in codes]
     order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
     n = len(order)

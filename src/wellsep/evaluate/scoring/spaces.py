@@ -168,11 +168,7 @@ def score_runs(
 
 
 def score_spaces(problem: Problem) -> tuple[Scores, dict[str, Resampled]]:
-    """Open every space once: its scores and, where there are draws, its half-samples.
-
-    The distinct partitions are scored, and equal ones get the same values. Without any space
-    there are no values.
-    """
+    """Scores in every space, the same for equal partitions, and half-samples of draws."""
     options, runs, classes = problem.options, problem.runs, problem.classes
     spaces, draws = tuple(runs.spaces), problem.draws
     if not spaces:
@@ -228,11 +224,9 @@ def score_spaces(problem: Problem) -> tuple[Scores, dict[str, Resampled]]:
 
 
 def first_alike(tables: np.ndarray) -> np.ndarray:
-    """(L,) of each space the first one that scores every partition as it does, by (L, D, I) scores.
-
-    One that is not the first is a turned, moved or rescaled copy. Scores that are undefined, or the
-    same for all partitions, mark no copy.
-    """
+    """(L,) the first space that scores every partition as each does, by (L, D, I) scores."""
+    # One that is not the first is a turned, moved or rescaled copy. Scores that are undefined, or
+    # the same for all partitions, mark no copy.
     size = np.abs(tables).max(axis=1, keepdims=True)
     telling = np.isfinite(tables).all(axis=(1, 2))
     for i in np.flatnonzero(telling):

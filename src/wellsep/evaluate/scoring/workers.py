@@ -32,11 +32,7 @@ def over_spaces(
     own: Mapping[str, tuple[Any, ...]] | None = None,
     finished: int = 0,
 ) -> Iterator[tuple[str, Any]]:
-    """``function(X, computing, *shared, *own[space])`` of every space.
-
-    Here in order, on a cluster as each is done. ``finished``: spaces that were done before, which
-    progress counts too.
-    """
+    """``function(X, computing, *shared, *own[space])`` of each; ``finished`` were done before."""
     progress, total = team.options.progress, finished + len(spaces)
     given = dict.fromkeys(spaces, ()) if own is None else own
     if not spaces:
@@ -57,11 +53,7 @@ def over_spaces(
 def _here(
     team: Team, spaces: tuple[str, ...], function: Callable[[Any, Computing, str], Any]
 ) -> Iterator[tuple[str, Any]]:
-    """In order. Small spaces are worked on several at once, each with its share of the threads.
-
-    Large ones are worked on one after the other, each with all threads. Which of both depends on
-    the data alone.
-    """
+    """In order: several small spaces at once, large ones one by one, as the data alone decide."""
     computing = team.options.part(Computing)
 
     def work(name: str, computing: Computing) -> Any:
@@ -113,10 +105,7 @@ def _on_cluster(
     shared: tuple[Any, ...],
     own: Mapping[str, tuple[Any, ...]],
 ) -> Iterator[tuple[str, Any]]:
-    """As each is done. A worker opens the embedding itself where it lies in a file.
-
-    ``shared`` travels once. When a worker is lost, its task alone is done again elsewhere.
-    """
+    """As each is done. A worker opens the embedding itself where it lies in a file."""
     from distributed import CancelledError, as_completed
     from distributed.scheduler import KilledWorker
 
