@@ -84,25 +84,8 @@ def test_threads_and_sorting_change_no_count(n_jobs, monkeypatch):
 
 
 @pytest.mark.parametrize("noise", ["cluster", "singletons"])
-@pytest.mark.parametrize("wide", [16, 4096])
-def test_a_device_counts_the_same(noise, wide, monkeypatch):
-    pytest.importorskip("torch", reason="needs the extra deep")
-    from wellsep.compute.engine.device import contingency as on_device
-
-    monkeypatch.setattr(on_device, "WIDE", wide)
-    monkeypatch.setattr(on_device, "budget_bytes", lambda: 32.0 * 64**2)  # several blocks
-    labels = ugly_labels()
-    assert_same_counts(
-        count_labels(labels, noise=noise, device="cpu"), count_labels(labels, noise=noise)
-    )
-
-
-@pytest.mark.parametrize("noise", ["cluster", "singletons"])
-def test_labels_in_chunks_count_the_same(noise, monkeypatch):
+def test_labels_in_chunks_count_the_same(noise):
     da = pytest.importorskip("dask.array", reason="needs the extra dask")
-    from wellsep.compute.engine.dask import contingency as on_dask
-
-    monkeypatch.setattr(on_dask, "CELLS", 2000)  # several batches of pairs
     labels = ugly_labels()
     chunked = {name: da.from_array(v, chunks=70) for name, v in labels.items()}
     found = count_labels(chunked, noise=noise)

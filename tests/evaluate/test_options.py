@@ -49,7 +49,7 @@ def names_of(kind):
         (ws.judge, Options, {"runs"}),
         (ws.score_runs, ScoreOptions, {"runs"}),
         (rank_confidence, Calling, {"runs", "scores", "result", "n_draws"}),
-        (ws.consensus, VoteOptions, {"runs", "index", "device", "n_jobs"}),
+        (ws.consensus, VoteOptions, {"runs", "index", "n_jobs"}),
         (ws.ace, Ace, {"scores", "index", "dip"}),
     ],
 )

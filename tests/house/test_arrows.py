@@ -304,7 +304,6 @@ DOORS = {
     "data/mixed_columns.py": "read_columns",
     "engine/dask/chunks.py": "open_chunks",
     "engine/dask/labels.py": "encode_chunks",
-    "engine/dask/contingency.py": "count_chunks",
 }
 DOOR_FUNCTIONS = re.compile(r"\w*usable")
 

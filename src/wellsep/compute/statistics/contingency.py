@@ -6,13 +6,12 @@ Its Σ n² and Σ n ln n, with the sizes of the clusters, are all that agreement
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from wellsep._checks.arrays import device_of, is_dask
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.partitions import Classes, Partitions, is_noise
 
@@ -41,10 +40,8 @@ class PairCounts(NamedTuple):
 
     @property
     def first_equal(self) -> np.ndarray:
-        """(M,) the first partition that each one equals, whatever its clusters are called.
-
-        Σ n_ab² ≤ Σ a² with equality only if no cluster is split, so integers decide.
-        """
+        """(M,) the first partition that each one equals, whatever its clusters are called."""
+        # Σ n_ab² ≤ Σ a² with equality only if no cluster is split, so integers decide.
         own = np.diag(self.squares)
         equal = (self.squares == own) & (self.squares == own[:, None])
         return np.argmax(equal, axis=1)
@@ -97,32 +94,15 @@ def count_labels(
     labels: Any,
     *,
     noise: str = "cluster",
-    device: Any = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Counted:
-    """Count label vectors where they lie: in memory, on a device, or in the chunks of Dask arrays.
-
-    ``noise`` is "cluster" or "singletons": every object must be counted.
-    """
-    partitions: Partitions
-    if _any_of(labels, is_dask):
-        from wellsep.compute.engine.dask.contingency import count_chunks
-
-        partitions, fields = count_chunks(labels, noise, table_cells)
-        counts = PairCounts(*fields)
+    """Count label vectors; ``noise`` is "cluster" or "singletons": every object must be counted."""
+    if isinstance(labels, Partitions):  # encoded before, perhaps with noise left out
+        partitions = labels.noise_as_cluster()
     else:
-        if device is None:
-            device = _device_of(labels)
         partitions = Partitions.from_labels(labels, noise=noise)
-        if isinstance(labels, Partitions):  # encoded before, perhaps with noise left out
-            partitions = labels.noise_as_cluster()
-        if device is None:
-            counts = count_pairs(partitions.codes, n_jobs=n_jobs, progress=progress)
-        else:
-            from wellsep.compute.engine.device.contingency import count_pairs_on
-
-            counts = PairCounts(*count_pairs_on(partitions.codes, device))
+    counts = count_pairs(partitions.codes, n_jobs=n_jobs, progress=progress)
     noisy = [is_noise(classes) for classes in partitions.classes]
     left_out = [int(sizes[no].sum()) for sizes, no in zip(counts.sizes, noisy, strict=True)]
     return Counted(
@@ -131,19 +111,6 @@ def count_labels(
         (counts.n - np.array(left_out)) / counts.n,
         counts,
     )
-
-
-def _any_of(labels: Any, is_kind: Any) -> bool:
-    values = labels.values() if isinstance(labels, Mapping) else labels
-    many = isinstance(labels, Mapping | list | tuple)
-    return any(map(is_kind, values)) if many else bool(is_kind(labels))
-
-
-def _device_of(labels: Any) -> Any:
-    """The device that tensors of labels lie on, if it is not the host."""
-    values = list(labels.values()) if isinstance(labels, Mapping) else labels
-    first = values[0] if isinstance(values, list | tuple) and values else values
-    return device_of(first)
 
 
 def table_cells(
@@ -169,12 +136,9 @@ def count_pairs(
 ) -> PairCounts:
     """Count every pair of the rows of ``codes`` (M, n), whole numbers from 0 without gaps.
 
-    With ``first`` only the pairs of the first so many rows with all others: entries between the
-    others are not to be read.
-
-    Counting pair by pair takes n · M² / 2 additions; on a CPU this is quicker than products of
-    one-hot columns. The result does not depend on the number of threads.
+    With ``first`` only the pairs of the first so many rows with all others.
     """
+    # n · M² / 2 additions: on a CPU this is quicker than products of one-hot columns.
     codes = np.ascontiguousarray(codes, dtype=np.intp)
     n_partitions, n = codes.shape
     sizes = tuple(np.bincount(one) for one in codes)
@@ -188,13 +152,18 @@ def count_pairs(
             squares[i, j] = squares[j, i] = np.dot(counts, counts)
             logs[i, j] = logs[j, i] = known[counts].sum()
 
-    jobs = min(effective_jobs(n_jobs), n_partitions)
-    rows = range(n_partitions - 1, 0, -1)
+    _count_rows(count_row, range(n_partitions - 1, 0, -1), n_jobs, progress)
+    return PairCounts(n, squares, logs, sizes)
+
+
+def _count_rows(
+    count_row: Callable[[int], None], rows: range, n_jobs: int | None, progress: Progress | None
+) -> None:
     for start in range(0, len(rows), ROUND):
-        in_threads(jobs, count_row, iter([[(i,) for i in rows[start : start + ROUND]]]))
+        some = [(i,) for i in rows[start : start + ROUND]]
+        in_threads(min(effective_jobs(n_jobs), len(some)), count_row, iter([some]))
         if progress is not None and len(rows) > ROUND:
             progress(min(start + ROUND, len(rows)), len(rows), "pairs")
-    return PairCounts(n, squares, logs, sizes)
 
 
 def _chance_terms(sizes: np.ndarray, n: int) -> np.ndarray:
@@ -231,9 +200,8 @@ def _chance_terms(sizes: np.ndarray, n: int) -> np.ndarray:
 class GroupCounts(NamedTuple):
     """The contingency tables of all pairs of M partitions, as quadratic forms over G groups.
 
-    The objects are split into G groups and a half-sample is a choice of them. With n_g the tables
-    of the groups, Σ_ab (Σ_g c_g n_g,ab)² = Σ_gh c_g c_h Σ_ab n_g,ab n_h,ab: a quadratic form of the
-    choice c, so that each pair of partitions is counted once, whatever the number of half-samples.
+    With n_g the tables of the groups, Σ_ab (Σ_g c_g n_g,ab)² = Σ_gh c_g c_h Σ_ab n_g,ab n_h,ab: a
+    quadratic form of the choice c of groups that makes a half-sample.
     """
 
     sizes: np.ndarray  # (G,) objects of each group
@@ -269,11 +237,7 @@ def count_by_group(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> GroupCounts:
-    """Count every pair of the rows of ``codes`` (M, n), apart by the group of the objects.
-
-    Takes n · M² / 2 additions and G² multiplications per cell of a table, and G(G+1)/2 integers
-    per pair of memory. The result does not depend on the number of threads.
-    """
+    """Count every pair of the rows of ``codes`` (M, n), apart by the group of the objects."""
     codes = np.ascontiguousarray(codes, dtype=np.intp)
     n_partitions, n = codes.shape
     upper = np.triu_indices(n_groups)
@@ -301,10 +265,5 @@ def count_by_group(
             cells = codes[i] * ks[j] + codes[j]
             pairs[begin + j] = form(cells, int(ks[i] * ks[j]))
 
-    jobs = min(effective_jobs(n_jobs), n_partitions)
-    rows = range(n_partitions - 1, -1, -1)
-    for start in range(0, len(rows), ROUND):
-        in_threads(jobs, count_row, iter([[(i,) for i in rows[start : start + ROUND]]]))
-        if progress is not None and len(rows) > ROUND:
-            progress(min(start + ROUND, len(rows)), len(rows), "pairs")
+    _count_rows(count_row, range(n_partitions - 1, -1, -1), n_jobs, progress)
     return GroupCounts(sizes, own, pairs)

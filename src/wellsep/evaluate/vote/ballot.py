@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import check_numbers
+from wellsep._checks.arrays import check_numbers, is_dask
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count, listing, shown
 from wellsep.compute.statistics.contingency import Counted, count_labels
 from wellsep.evaluate.ace_method.groups import TIE
-from wellsep.evaluate.options import Computing, VoteOptions
+from wellsep.evaluate.options import VoteOptions
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.vote import rule
 from wellsep.evaluate.vote.answer import Consensus
@@ -31,7 +31,6 @@ def consensus(
     agreement: str = "ari",
     noise: str = "cluster",
     tie_tolerance: float = TIE,
-    device: Any = None,
     n_jobs: int | None = None,
 ) -> Consensus:
     """Rank partitions by how far others with about as many clusters agree with them.
@@ -45,8 +44,8 @@ def consensus(
     Parameters
     ----------
     runs : Runs, mapping of names to label vectors, data frame, or array of shape (M, n)
-        Each column of a frame and each row of an array is a partition. Vectors may be on a GPU or
-        on Dask, where they are counted without being gathered.
+        Each column of a frame and each row of an array is a partition. Vectors on a GPU or on Dask
+        are brought into memory.
     index : mapping of names to scores, or array of shape (M,), optional
         What an index says of each partition, such as its mean silhouette over all embeddings.
         Larger is better; an array has them in the order of the runs. Below its median it counts
@@ -59,8 +58,6 @@ def consensus(
         with "nmi", which would reward it).
     tie_tolerance : float
         Relative difference under which two scores are equal.
-    device : str, optional
-        "cuda" counts on the GPU through PyTorch, as labels that are CUDA tensors are.
     n_jobs : int, optional
         Threads that count; by default as many as BLAS would use. The result does not depend on it.
 
@@ -92,10 +89,7 @@ def consensus(
     (('a', 'copy of a'), ('b',), ('c',))
     """
     options = VoteOptions(agreement=agreement, noise=noise, tie_tolerance=tie_tolerance)
-    computing = Computing(device=device, n_jobs=n_jobs)
-    counted = count_labels(
-        labels_of(runs), noise=noise, device=computing.device, n_jobs=computing.n_jobs
-    )
+    counted = count_labels(labels_of(runs), noise=noise, n_jobs=n_jobs)
     classes = counted.distinct
     refuse_too_few(classes)
     if index is None:
@@ -162,6 +156,7 @@ def labels_of(runs: Any) -> Any:
         if not labels:
             raise NothingToRank("There must be at least 2 clusterings (labels), got none.")
         return labels
+    runs = runs.compute() if is_dask(runs) else runs
     shape = getattr(runs, "shape", ())
     shape = shape if isinstance(shape, tuple) else ()
     frame = hasattr(runs, "columns")
