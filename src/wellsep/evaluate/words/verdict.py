@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -98,53 +98,16 @@ def verdict(
 ) -> Verdict:
     """Say what a judgement comes to: is there an answer, what is it worth, what to do next.
 
-    Six kinds are asked for in this order, and the first that holds makes the headline: nothing to
-    cluster; two camps; the judges disagree; practically tied; the best stands alone; clear. Others
-    that hold are in the second line. All methods can be wrong in the same way.
-
-    Parameters
-    ----------
-    ranking : Ranking
-        Of a judgement.
-    vote : Consensus, optional
-        The vote of its partitions, whoever decides.
-    structure : Structure, optional
-        How much clearer clusterings of the input are than k-means in clouds without clusters.
-    agreed : AgreedGroups
-        The groups that every contender finds, and what is open.
-    made_in : sequence of str
-        The embedding of each run, where known.
-
-    Returns
-    -------
-    Verdict
-
-    Examples
-    --------
-    >>> import wellsep as ws
-    >>> labels = {"two": [0, 0, 0, 0, 1, 1, 1, 1], "again": [3, 3, 3, 3, 7, 7, 7, 7]}
-    >>> found = ws.judge(ws.Runs.from_parts(None, labels)).verdict
-    >>> found.kind
-    'clear'
-    >>> found.headline
-    "Both runs found the same clustering, 'again' (K = 2), so there is nothing to choose between."
+    The first of six kinds that holds makes the headline; others that hold are in the second line.
+    ``vote`` is that of the partitions, whoever decides; ``made_in`` has the embedding of each run.
     """
     case = _Case(ranking, vote, structure, made_in)
-    words = {
-        "nothing to cluster": (case.nothing, case.say_nothing),
-        "two camps": (case.camps is not None, case.say_camps),
-        "judges disagree": (case.disagree, case.say_disagree),
-        "practically tied": (bool(case.tied), case.say_tied),
-        "stands alone": (case.alone, case.say_alone),
-        "clear": (True, case.say_clear),
-    }
-    kind, *others = [kind for kind in KINDS if words[kind][0]]
-    headline = words[kind][1]()
-    also = [words[other][1]() for other in others if other != "clear"]
+    (kind, headline), *others = case.kinds()
+    also = [sentence for _, sentence in others[:-1]]  # the last one is "clear"
     if kind == "nothing to cluster":
         also.insert(0, case.say_first())
     elif kind != "clear":
-        also.append(case.say_share())
+        also.append(case.say_share(repr(case.best)))
     second = tuple(s for s in (*also, agreed.why, *case.remarks()) if s)
     shared = agreed.to_facts()
     silent = agreed.why or (case.too_few and len(shared["contenders"]) < 2)  # no word on shares
@@ -203,222 +166,155 @@ class _Case:
         structure: Structure | None,
         made_in: Sequence[str] = (),
     ) -> None:
-        self.ranking, self.vote, self.structure = ranking, vote, structure
-        self.made_in = made_in
-        self.ace = ranking.by_ace
-        self.best = ranking.best
-        self.at = ranking.names.index(self.best)
-        self.sure = ranking.confidence
-        self.by_vote = ranking.judge == "consensus"
-        self.by_index = ranking.judge == "index"
-        self.n_distinct = len(self.ranking.classes)
+        self.ranking, self.vote, self.structure, self.made_in = ranking, vote, structure, made_in
+        self.names, self.best, self.ace = ranking.names, ranking.best, ranking.by_ace
+        self.at, n_clusters, sure = int(ranking.order[0]), ranking.n_clusters, ranking.confidence
+        self.sure = sure
+        self.by_vote, self.by_index = ranking.judge == "consensus", ranking.judge == "index"
+        self.n_distinct = len(ranking.classes)
         self.unanimous = self.n_distinct == 1
+        # Too few for any word on how stable the pick is.
+        self.too_few = self.by_index or self.n_distinct < FEWEST
+        known = structure is not None and not np.isnan(structure.gain)
+        self.gain = structure.gain if structure is not None and known else None
+        self.picks = {
+            judge: np.flatnonzero(answer.rank == 1).tolist()
+            for judge, answer in (("ace", self.ace), ("consensus", vote))
+            if answer is not None
+        }
+        self.camps = None if vote is None else vote.camps
+        # ARI of the two judges' picks, and (M,) of each partition with the best one.
+        self.between: float | None = None
+        likeness = np.ones(len(self.names))
+        if vote is not None:
+            of = vote.classes.of
+            likeness = vote.agreement[of[self.at], of]
+            if len(self.picks) == 2 and not self.by_index:
+                pairs = np.ix_(of[self.picks["ace"]], of[self.picks["consensus"]])
+                self.between = float(vote.agreement[pairs].max())
+        self.alike = likeness >= ALIKE
+        self.n_same = int((likeness >= SAME).sum())
+        self.n_equal = int(ranking.classes.equal_to(self.at).sum())
+        # Shares of the half-samples in which the best, one much like it, or its K comes first.
+        self.first_in = self.chance = self.worth = None
+        self.k_first_in: dict[int, float] = {}
+        if sure is not None:
+            first = ranking.classes.first
+            self.first_in = float(sure.first_in[self.at])
+            self.chance = float(min(1.0, sure.first_in[first[self.alike[first]]].sum()))
+            self.k_first_in = {} if n_clusters is None else sure.share_of_k(n_clusters)
+            if not self.too_few and self.by_vote and self.ace is not None:
+                self.worth = worth_of(self.first_in)
+        self.tied = self._tied()
+        # The plain agreement of the others with the best, as a share of the largest.
+        self.relative_agreement: float | None = None
+        if vote is not None and self.n_distinct > 2:  # two support each other alike
+            share = float(vote.relative_agreement[self.at])
+            self.relative_agreement = None if np.isnan(share) else share
+        self.k = None if n_clusters is None else int(n_clusters[self.at])
+        self.ks = [] if n_clusters is None else np.unique(n_clusters[n_clusters >= 2]).tolist()
+        # 1 if the best has the largest K tried, -1 if the smallest; 2 is no edge.
+        self.edge = 0
+        if len(self.ks) >= MANY_K:
+            self.edge = int(self.k == self.ks[-1]) - int(self.k == self.ks[0] > 2)
 
-    @property
-    def gain(self) -> float | None:
-        """How much clearer clusterings of the input are than k-means in clouds; None if unknown."""
-        if self.structure is None or np.isnan(self.structure.gain):
-            return None
-        return self.structure.gain
-
-    @property
-    def nothing(self) -> bool:
-        """Whether there is nothing to cluster."""
-        return self.structure is not None and self.structure.is_nothing
-
-    @cached_property
-    def picks(self) -> dict[str, tuple[int, ...]]:
-        """Judge → the partitions it puts first."""
-        found = {}
-        if self.ace is not None:
-            found["ace"] = tuple(np.flatnonzero(self.ace.rank == 1).tolist())
-        if self.vote is not None:
-            found["consensus"] = tuple(np.flatnonzero(self.vote.rank == 1).tolist())
-        return found
-
-    @cached_property
-    def between(self) -> float | None:
-        """ARI of the two judges' picks; the largest where a judge has several."""
-        if self.vote is None or len(self.picks) < 2 or self.by_index:
-            return None
-        own = self.vote.classes.of
-        rows, columns = own[list(self.picks["ace"])], own[list(self.picks["consensus"])]
-        return float(self.vote.agreement[np.ix_(rows, columns)].max())
-
-    @property
-    def disagree(self) -> bool:
-        """Whether ACE and the consensus pick different clusterings."""
-        return self.between is not None and self.between < APART
-
-    @cached_property
-    def likeness(self) -> np.ndarray:
-        """(M,) ARI of each partition with the best one."""
-        if self.vote is None:
-            return np.ones(len(self.ranking.names))
-        own = self.vote.classes.of
-        found: np.ndarray = self.vote.agreement[own[self.at], own]
-        return found
-
-    @property
-    def same(self) -> np.ndarray:
-        """(M,) whether a partition is the answer or nearly so."""
-        found: np.ndarray = self.likeness >= SAME
-        return found
-
-    @property
-    def equal(self) -> np.ndarray:
-        """(M,) whether a partition is the answer itself, whatever its clusters are called."""
-        return self.ranking.classes.equal_to(self.at)
-
-    @cached_property
-    def close(self) -> np.ndarray:
-        """(M,) whether the half-samples move the score by more than its gap to the best."""
-        gap = self.ranking.score[self.at] - self.ranking.score
-        spread = 0.0 if self.sure is None or self.sure.gap_sd is None else self.sure.gap_sd
-        near = (gap <= SPREAD * spread) | (self.ranking.rank == 1)
-        found: np.ndarray = near & ~self.same
-        return found
-
-    @property
-    def alike(self) -> np.ndarray:
-        """(M,) whether a partition is much the same as the best."""
-        found: np.ndarray = self.likeness >= ALIKE
-        return found
-
-    @cached_property
-    def tied(self) -> list[int]:
-        """Other answers that may as well be the best, best first; none if it is probable.
-
-        They are close by score, or come first as often. One of each class of equal partitions.
-        """
-        other = self.close
-        if self.sure is not None and self.chance is not None:
-            if self.chance >= SETTLED:
-                return []
-            often = self.sure.first_in
-            other = other | (often >= max(often[self.at], 1 / self.sure.n_draws))
-        other = other & ~self.alike
+    def _tied(self) -> list[int]:
+        """Other answers that may as well be the best: close by score, or as often first."""
+        if self.chance is not None and self.chance >= SETTLED:
+            return []
+        score, sure = self.ranking.score, self.sure
+        spread = 0.0 if sure is None or sure.gap_sd is None else sure.gap_sd
+        other = (score[self.at] - score <= SPREAD * spread) | (self.ranking.rank == 1)
+        if sure is not None:
+            other |= sure.first_in >= max(sure.first_in[self.at], 1 / sure.n_draws)
+        other &= ~self.alike
         return [int(i) for i in self.ranking.first_of_each if other[i]]
-
-    @cached_property
-    def relative_agreement(self) -> float | None:
-        """The plain agreement of the others with the best, as a share of the largest."""
-        if self.vote is None or self.n_distinct < 3:  # two support each other alike
-            return None
-        found = float(self.vote.relative_agreement[self.at])
-        return None if np.isnan(found) else found
-
-    @property
-    def alone(self) -> bool:
-        """Whether few others agree with the best."""
-        return self.relative_agreement is not None and self.relative_agreement < ALONE
-
-    @cached_property
-    def chance(self) -> float | None:
-        """Share of the half-samples in which the best, or a partition much like it, comes first."""
-        if self.sure is None:
-            return None
-        first = self.ranking.classes.first
-        return float(min(1.0, self.sure.first_in[first[self.alike[first]]].sum()))
-
-    @property
-    def first_in(self) -> float | None:
-        """Share of the half-samples in which the best run itself comes first."""
-        return None if self.sure is None else float(self.sure.first_in[self.at])
-
-    @cached_property
-    def k_first_in(self) -> dict[int, float]:
-        """K to the share of the half-samples in which a run with K clusters comes first."""
-        if self.sure is None or self.ranking.n_clusters is None:
-            return {}
-        return self.sure.share_of_k(self.ranking.n_clusters)
-
-    @property
-    def too_few(self) -> bool:
-        """Whether there is too little for any word on how stable the pick is."""
-        return self.by_index or self.n_distinct < FEWEST
-
-    @cached_property
-    def worth(self) -> Worth | None:
-        """What picks with such a share were worth in trials; None where it was not measured."""
-        if self.too_few or self.first_in is None or not self.by_vote or self.ace is None:
-            return None
-        return worth_of(self.first_in)
-
-    @cached_property
-    def camps(self) -> Camps | None:
-        """Two families of runs that have little in common, where there are such."""
-        return None if self.vote is None else self.vote.camps
-
-    @property
-    def ks(self) -> np.ndarray:
-        """The numbers of clusters that were tried, two or more."""
-        found = self.ranking.n_clusters
-        return np.empty(0, dtype=np.intp) if found is None else np.unique(found[found >= 2])
-
-    def pick_of(self, judge: str) -> int:
-        """One of a judge's picks: the best itself, or the first by name."""
-        answer = self.ace if judge == "ace" else self.vote
-        assert answer is not None
-        return self.at if self.at in self.picks[judge] else int(answer.order[0])
-
-    @property
-    def edge(self) -> int:
-        """1 if the best has the largest K tried, -1 if the smallest (2 is no edge), else 0."""
-        if len(self.ks) < MANY_K or self.ranking.n_clusters is None:
-            return 0
-        k = int(self.ranking.n_clusters[self.at])
-        return 1 if k == self.ks[-1] else -1 if k == self.ks[0] > 2 else 0
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers behind the words."""
-        names = self.ranking.names
         return {
             "judge": self.ranking.judge,
             "best": self.best,
-            "found_by": int(self.equal.sum()),
+            "found_by": self.n_equal,
             "different_runs": self.n_distinct,
-            "k_tried": [int(self.ks[0]), int(self.ks[-1])] if len(self.ks) else None,
-            "picks": {judge: [names[i] for i in own] for judge, own in self.picks.items()},
+            "k_tried": [self.ks[0], self.ks[-1]] if self.ks else None,
+            "picks": {judge: [self.names[i] for i in own] for judge, own in self.picks.items()},
             "ari_of_picks": self.between,
-            "tied": [names[i] for i in self.tied],
+            "tied": [self.names[i] for i in self.tied],
             "relative_agreement": self.relative_agreement,
             "first_in": self.first_in,
             "first_in_with_its_like": self.chance,
             "first_in_by_k": self.k_first_in,
             "worth": None if self.worth is None else self.worth._asdict(),
-            "camps": None if self.camps is None else self.camps.to_dict(names),
+            "camps": None if self.camps is None else self.camps.to_dict(self.names),
             "above_structureless": self.gain,
         }
 
-    @property
-    def opposed(self) -> bool:
-        """Whether ACE decides by embeddings that contradict each other."""
-        together = None if self.by_vote or self.ace is None else self.ace.mean_correlation
-        return together is not None and together < 0
+    def kinds(self) -> Iterator[tuple[str, str]]:
+        """Each kind that holds, in their order, and the sentence that says so."""
+        if self.structure is not None and self.structure.is_nothing:
+            text = (
+                "Nothing to cluster: no clustering of the input is clearer than those that k-means "
+                f"finds in clouds without clusters (difference in silhouette {self.gain:z.2f}, at "
+                f"least {NOTHING:g} needed)."
+            )
+            yield "nothing to cluster", text
+        if self.camps is not None:
+            yield "two camps", self._say_camps(self.camps)
+        if self.between is not None and self.between < APART:
+            vote, ace = (self._named(self._pick_of(judge)) for judge in ("consensus", "ace"))
+            text = (
+                f"The judges disagree: the consensus picks {vote}, ACE picks {ace}, and the two "
+                f"have little in common (ARI {self.between:z.2f})."
+            )
+            yield "judges disagree", text
+        if self.tied:
+            yield "practically tied", self._say_tied()
+        if self.relative_agreement is not None and self.relative_agreement < ALONE:
+            few = _few_resemble(self.relative_agreement, praised=not self.by_vote)
+            yield "stands alone", f"{self.best!r} is ranked first and stands alone: {few}"
+        yield "clear", self._say_clear()
 
-    def named(self, i: int) -> str:
+    def _pick_of(self, judge: str) -> int:
+        """One of a judge's picks: the best itself, or the first by name."""
+        answer = self.ace if judge == "ace" else self.vote
+        assert answer is not None
+        return self.at if self.at in self.picks[judge] else int(answer.order[0])
+
+    def _named(self, i: int) -> str:
         k = self.ranking.n_clusters
-        return repr(self.ranking.names[i]) + ("" if k is None else f" (K = {k[i]})")
+        return repr(self.names[i]) + ("" if k is None else f" (K = {k[i]})")
 
-    def say_nothing(self) -> str:
+    def _say_camps(self, camps: Camps) -> str:
+        first, second = camps.members
         return (
-            "Nothing to cluster: no clustering of the input is clearer than those that k-means "
-            f"finds in clouds without clusters (difference in silhouette {self.gain:z.2f}, at "
-            f"least {NOTHING:g} needed)."
+            f"The runs fall into two camps that have little in common ({len(first)} and "
+            f"{len(second)} runs, ARI {camps.between:z.2f} between them, at least "
+            f"{camps.within:z.2f} within). Each may describe something real, a batch for "
+            "instance; no judge can tell which you want. Best of each: "
+            f"{self.names[first[0]]!r} and {self.names[second[0]]!r}. "
+            f"{self._what_tells_apart(camps)}"
         )
 
-    def say_disagree(self) -> str:
-        vote, ace = (self.named(self.pick_of(judge)) for judge in ("consensus", "ace"))
-        return (
-            f"The judges disagree: the consensus picks {vote}, ACE picks {ace}, and the two have "
-            f"little in common (ARI {self.between:z.2f})."
-        )
+    def _what_tells_apart(self, camps: Camps) -> str:
+        """Embeddings, numbers of clusters or parameters that only one camp has."""
+        facts: dict[str, list[set[str]]] = {"embedding": [], "K": []}
+        for camp in camps.members:
+            facts["embedding"].append({self.made_in[i] for i in camp if self.made_in} - {""})
+            ks = () if self.ranking.n_clusters is None else self.ranking.n_clusters[camp]
+            facts["K"].append({str(k) for k in ks})
+            params = [self.ranking.params.get(self.names[i], {}) for i in camp]
+            for key in dict.fromkeys(key for one in params for key in one):
+                facts.setdefault(key, []).append({str(one.get(key)) for one in params})
+        for what, sides in facts.items():
+            if len(sides) == 2 and all(sides) and not sides[0] & sides[1]:
+                first, second = (listing(sorted(side), most=3) for side in sides)
+                return f"They differ in {what}: {first} against {second}."
+        return "Neither embedding, K nor a parameter tells them apart."
 
-    def say_tied(self) -> str:
-        n = int(self.equal.sum())
-        found = f" (found by {n} runs)" if n > 1 else ""
-        tied = (repr(self.ranking.names[i]) for i in self.tied)
+    def _say_tied(self) -> str:
+        found = f" (found by {self.n_equal} runs)" if self.n_equal > 1 else ""
+        tied = (repr(self.names[i]) for i in self.tied)
         names = listing((f"{self.best!r}{found}", *tied), most=4)
         if self.sure is None:
             return f"Practically tied: {names} have the same score."
@@ -427,115 +323,45 @@ class _Case:
             "by less than the variation between half-samples."
         )
 
-    def say_alone(self) -> str:
-        assert self.relative_agreement is not None
-        praised = not self.by_vote
-        few = self._few_resemble(praised, self.relative_agreement)
-        return f"{self.best!r} is ranked first and stands alone: {few}"
+    def _say_clear(self) -> str:
+        if self.unanimous:
+            return self._say_unanimous()
+        why = self.ranking.why_index or self.say_share("It")
+        n = count(len(self.names), "run")
+        return f"{self._named(self.at)} is ranked first of {n}. {why}".rstrip()
 
-    def _few_resemble(self, praised: bool, agreement: float) -> str:
-        but = "it scores well in the selected embeddings, but " if praised else ""
-        return f"{but}few other runs resemble it (mean agreement {agreement:z.2f} of the largest)."
+    def _say_unanimous(self) -> str:
+        n = len(self.names)
+        return (
+            f"{'Both' if n == 2 else f'All {n}'} runs found the same clustering, "
+            f"{self._named(self.at)}, so there is nothing to choose between."
+        )
 
     def say_first(self) -> str:
         """Who is first where there is nothing to cluster."""
-        if self.unanimous:
-            return self.say_unanimous()
-        return f"{self.best!r} still ranks first."
+        return self._say_unanimous() if self.unanimous else f"{self.best!r} still ranks first."
 
-    def say_unanimous(self) -> str:
-        n = len(self.ranking.names)
-        who = "Both runs" if n == 2 else f"All {n} runs"
-        return (
-            f"{who} found the same clustering, {self.named(self.at)}, so there is nothing to "
-            "choose between."
-        )
-
-    def say_camps(self) -> str:
-        assert self.camps is not None
-        names, (first, second) = self.ranking.names, self.camps.members
-        return (
-            f"The runs fall into two camps that have little in common ({len(first)} and "
-            f"{len(second)} runs, ARI {self.camps.between:z.2f} between them, at least "
-            f"{self.camps.within:z.2f} within). Each may describe something real, a batch for "
-            "instance; no judge can tell which you want. Best of each: "
-            f"{names[first[0]]!r} and {names[second[0]]!r}. {self._what_tells_camps_apart()}"
-        )
-
-    def _what_tells_camps_apart(self) -> str:
-        """Embeddings, numbers of clusters or parameters that only one camp has."""
-        assert self.camps is not None
-        names, params = self.ranking.names, self.ranking.params
-        facts: dict[str, list[set[str]]] = {"embedding": [], "K": []}
-        for camp in self.camps.members:
-            facts["embedding"].append({self.made_in[i] for i in camp if self.made_in} - {""})
-            ks = () if self.ranking.n_clusters is None else self.ranking.n_clusters[camp]
-            facts["K"].append({str(k) for k in ks})
-            for key in dict.fromkeys(k for i in camp for k in params.get(names[i], {})):
-                values = {str(params.get(names[i], {}).get(key)) for i in camp}
-                facts.setdefault(key, []).append(values)
-        for what, sides in facts.items():
-            if len(sides) == 2 and all(sides) and not sides[0] & sides[1]:
-                first, second = (listing(sorted(side), most=3) for side in sides)
-                return f"They differ in {what}: {first} against {second}."
-        return "Neither embedding, K nor a parameter tells them apart."
-
-    def say_clear(self) -> str:
-        if self.unanimous:
-            return self.say_unanimous()
-        n = count(len(self.ranking.names), "run")
-        if self.by_index:
-            return f"{self.named(self.at)} is ranked first of {n}. {self.ranking.why_index}"
-        return f"{self.named(self.at)} is ranked first of {n}. {self.say_share('It')}".rstrip()
-
-    def say_share(self, who: str = "") -> str:
+    def say_share(self, who: str) -> str:
         """How often the best run comes first, and its K; nothing where there is too little."""
-        n = int(self.same.sum())
-        nearly = "" if self.equal.sum() == n else " or nearly so"
+        n, sure = self.n_same, self.sure
+        nearly = "" if self.n_equal == n else " or nearly so"
         by = f" {n} runs found it{nearly}." if n > 1 and not self.tied else ""
         if self.too_few:
             return by.strip()
-        if self.sure is None or self.first_in is None:
+        if sure is None or self.first_in is None:
             return f"How stable this is was not computed.{by}"
-        n_draws = self.sure.n_draws
-        times = f"{round(self.first_in * n_draws)} of {n_draws} half-samples"
-        share = f"{who or repr(self.best)} comes first in {times}"
-        return f"{share}{self._share_of_k(n_draws)}.{self._comes_first_more_often()}{by}"
-
-    def _share_of_k(self, n_draws: int) -> str:
-        """The share of K, and the least range round it that has most half-samples."""
-        if self.ranking.n_clusters is None or len(self.ks) < 2:
-            return ""
-        k = int(self.ranking.n_clusters[self.at])
-        own = self.k_first_in.get(k, 0.0)
-        words = f", K = {k} in {round(own * n_draws)}"
-        if own >= SETTLED:
-            return words
-        ks = sorted(self.k_first_in)
-        spans = [
-            (high - low, low, high, total)
-            for low in ks
-            for high in ks
-            if low <= k <= high
-            and (total := sum(v for x, v in self.k_first_in.items() if low <= x <= high)) >= SETTLED
-        ]
-        if not spans:
-            return words
-        _, low, high, total = min(spans)
-        return f"{words}, K = {low} to {high} in {round(total * n_draws)}"
-
-    def _comes_first_more_often(self) -> str:
-        """Other runs that come first more often, and baselines that all pick another run."""
-        assert self.sure is not None
-        words, share = "", self.sure.first_in
-        rival = max(self.ranking.order, key=lambda i: share[i])
-        if share[rival] > share[self.at]:
-            name = self.ranking.names[rival]
-            words += f" {name!r} does more often, in {round(share[rival] * self.sure.n_draws)}."
+        times = f"{round(self.first_in * sure.n_draws)} of {sure.n_draws} half-samples"
+        if self.k is not None and len(self.ks) > 1:
+            times += f", K = {self.k} in {round(self.k_first_in.get(self.k, 0.0) * sure.n_draws)}"
+        words = f"{who} comes first in {times}."
+        rival = max(self.ranking.order, key=lambda i: sure.first_in[i])
+        if sure.first_in[rival] > self.first_in:
+            often = round(sure.first_in[rival] * sure.n_draws)
+            words += f" {self.names[rival]!r} does more often, in {often}."
         others = self.ranking.shown_baselines
         if others and all(self.ranking.ranks_by(name)[self.at] > 1 for name in others):
             words += " Every judge and baseline beside it picks another run."
-        return words
+        return words + by
 
     def remarks(self) -> Iterator[str]:
         """Sentences of the second line that do not depend on the headline."""
@@ -543,7 +369,15 @@ class _Case:
         yield from self._on_judges()
         yield from self._on_spaces()
         yield from self._on_runs()
-        yield from self._on_certainty()
+        if self.worth is not None:
+            yield self.worth.sentence()
+        if self.sure is not None and not self.too_few:
+            low, high = self.sure.interval[self.at]
+            if low > 1:
+                yield (
+                    f"{self.best!r} has rank 1, but ranks {low:g} to {high:g} in "
+                    f"{self.sure.level:.0%} of the half-samples."
+                )
         if isinstance(self.ranking.result, Consensus) and not self.unanimous:
             yield from self.ranking.result.range_tried()
 
@@ -561,32 +395,32 @@ class _Case:
 
     def _on_judges(self) -> Iterator[str]:
         if self.between is not None and APART <= self.between < ASIDE:
-            other = "ace" if self.by_vote else "consensus"
-            who = "ACE" if other == "ace" else "The consensus"
-            name = self.ranking.names[self.pick_of(other)]
+            who, judge = ("ACE", "ace") if self.by_vote else ("The consensus", "consensus")
+            name = self.names[self._pick_of(judge)]
             yield f"{who} picks {name!r}, which resembles it in part (ARI {self.between:z.2f})."
-        if self.by_vote and self.vote is not None and "ace" in self.picks:
-            pick = self.pick_of("ace")
+        if self.by_vote and self.vote is not None and self.ace is not None:
+            pick = self._pick_of("ace")
             agreement = float(self.vote.relative_agreement[pick])
             if pick != self.at and agreement < ALONE:
-                few = self._few_resemble(True, agreement)
-                yield f"ACE's pick {self.ranking.names[pick]!r} stands alone: {few}"
+                few = _few_resemble(agreement, praised=True)
+                yield f"ACE's pick {self.names[pick]!r} stands alone: {few}"
 
     def _on_spaces(self) -> Iterator[str]:
         ace = self.ace
         if ace is None:
             return
-        n, runs = len(ace.spaces), len(ace.partitions)
+        n = len(ace.spaces)
         if n == 1:
             yield "There is one embedding only, and no other can confirm it."
         elif not self.by_vote and len(ace.winner.spaces) == 1:
             yield "One embedding alone gives the answer, and no other confirms it."
-        if self.opposed:
+        together = None if self.by_vote else ace.mean_correlation
+        if together is not None and together < 0:
             yield (
                 "The embeddings that give the answer rank the runs in opposite ways (mean "
-                f"correlation {ace.mean_correlation:z.2f})."
+                f"correlation {together:z.2f})."
             )
-        if self.by_vote and 1 < n < FEW_SPACES and runs > n:
+        if self.by_vote and 1 < n < FEW_SPACES and len(self.names) > n:
             yield (
                 f"The {self.n_distinct} different clusterings come from only {n} embeddings. Those "
                 "made in the same one tend to agree, so their agreement is weaker evidence."
@@ -615,23 +449,9 @@ class _Case:
             covered = float(self.ranking.coverage[self.at])
             if covered < COVERED:
                 yield describe_coverage(covered, None if self.ace is None else self.ace.noise)
-        edge = self.edge
-        if edge:
-            word, more = ("largest", "more") if edge > 0 else ("smallest", "fewer")
-            k = int(self.ks[-1 if edge > 0 else 0])
-            yield f"The best has the {word} K tried ({k}): try {more}."
-
-    def _on_certainty(self) -> Iterator[str]:
-        if self.worth is not None:
-            yield self.worth.sentence()
-        if self.sure is None or self.too_few:
-            return
-        low, high = self.sure.interval[self.at]
-        if low > 1:
-            yield (
-                f"{self.best!r} has rank 1, but ranks {low:g} to {high:g} in "
-                f"{self.sure.level:.0%} of the half-samples."
-            )
+        if self.edge:
+            word, more = ("largest", "more") if self.edge > 0 else ("smallest", "fewer")
+            yield f"The best has the {word} K tried ({self.k}): try {more}."
 
     def say_next(self, kind: str) -> str:
         """One thing to do next."""
@@ -648,3 +468,8 @@ class _Case:
         if self.sure is None:
             return "Next: rank again with 100 half-samples, to see how stable this is."
         return NEXT[kind]
+
+
+def _few_resemble(agreement: float, *, praised: bool) -> str:
+    but = "it scores well in the selected embeddings, but " if praised else ""
+    return f"{but}few other runs resemble it (mean agreement {agreement:z.2f} of the largest)."
