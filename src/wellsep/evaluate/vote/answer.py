@@ -174,8 +174,11 @@ class Consensus(Answer):
         """Say which numbers of clusters can be ranked, since agreement sees no others."""
         if self.n_clusters is not None and (self.n_clusters >= 2).any():
             ks = self.n_clusters[self.n_clusters >= 2]
-            tried = f"{ks.min()}" if ks.min() == ks.max() else f"{ks.min()} to {ks.max()}"
-            yield f"Only the numbers of clusters that were tried ({tried}) can be ranked."
+            if ks.min() == ks.max():
+                yield f"Only K = {ks.min()} was tried, so no other K can be ranked."
+            else:
+                tried = f"{ks.min()} to {ks.max()}"
+                yield f"Only the numbers of clusters that were tried ({tried}) can be ranked."
 
     def _printed(self) -> tuple[str, ...]:
         steps = self.best_in_words() if self.n_distinct > 1 else self.sentences()
