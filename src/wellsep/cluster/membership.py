@@ -280,7 +280,7 @@ def membership_report(
     n_worst = check_count("n_worst", n_worst)
     check_choice("noise", noise, VALUE_POLICIES)
     partition = encode(labels, n_objects=len(X), noise=noise)
-    around, unit = open_around(X, partition, centers)
+    around, unit = open_around(X, partition.classes[0], partition.codes[0], centers)
     connectivity = measure(around, unit, partition, n_neighbors, n_jobs)
     codes, classes = partition.codes[0], partition.classes[0]
     counted = codes >= 0

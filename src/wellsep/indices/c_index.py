@@ -110,11 +110,9 @@ def c_index_score(
         clusters. It is unrelated to Hubert and Levin's (rank correlation −0.25 over 41 cases),
         and is here to repeat what was published with it.
     metric : str or callable
-        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
-        of two rows; "precomputed": X is a matrix of distances.
+        What scikit-learn's ``pairwise_distances`` takes ("precomputed": X has distances), or "dc".
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
-        each ("singletons"), or refused ("error").
+        Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -131,6 +129,5 @@ def c_index_score(
     >>> round(ws.c_index_score(X, [0, 1, 0, 1]), 12)  # (5 + 6 - 3) / (13 - 3)
     0.8
     """
-    return score_one(
-        "c_index", X, labels, variant=variant, metric=metric, noise=noise, device=device
-    )
+    params = {"variant": variant, "metric": metric}
+    return score_one("c_index", X, labels, params, None, noise, device)

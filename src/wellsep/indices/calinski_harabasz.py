@@ -100,10 +100,9 @@ def calinski_harabasz_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), left out and counted against the
-        value ("penalize"), one cluster ("cluster"), a cluster each ("singletons"), or refused
-        ("error"). "penalize" multiplies the value by c · W/(W + N), with the coverage c, the
-        squared distances W of counted objects to their centres, and N of noise to their mean.
+        Noise is left out, counts against the value, is one cluster, is a cluster per object, or is
+        refused, in this order. "penalize" multiplies by c · W/(W + N): c is the coverage, W the
+        squared distances of counted objects to their centres, N those of noise to their mean.
     device : str, optional
         "cuda" computes on the GPU.
     undefined : {"raise", "nan"}
@@ -120,13 +119,6 @@ def calinski_harabasz_score(
     >>> ws.calinski_harabasz_score([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1])
     50.0
     """
-    return score_one(
-        "calinski_harabasz",
-        X,
-        labels,
-        metric=metric,
-        sample_weight=sample_weight,
-        noise=noise,
-        device=device,
-        undefined=undefined,
-    )
+    options = (sample_weight, noise, device)
+    params = {"metric": metric}
+    return score_one("calinski_harabasz", X, labels, params, *options, undefined=undefined)

@@ -137,8 +137,7 @@ def ccc_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
-        each ("singletons"), or refused ("error").
+        Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -154,6 +153,4 @@ def ccc_score(
     >>> round(ws.ccc_score(X, species), 3)
     3.038
     """
-    return score_one(
-        "ccc", X, labels, variant=variant, sample_weight=sample_weight, noise=noise, device=device
-    )
+    return score_one("ccc", X, labels, {"variant": variant}, sample_weight, noise, device)

@@ -104,8 +104,7 @@ def cdbw_score(
     order : {"sorted", "first"}
         How clusters are numbered for "fpc": by their sorted labels, or by first appearance.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
-        each ("singletons"), or refused ("error").
+        Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -128,13 +127,5 @@ def cdbw_score(
     >>> tight > loose
     True
     """
-    return score_one(
-        "cdbw",
-        X,
-        labels,
-        flavour=flavour,
-        n_representatives=n_representatives,
-        order=order,
-        noise=noise,
-        device=device,
-    )
+    params = {"flavour": flavour, "n_representatives": n_representatives, "order": order}
+    return score_one("cdbw", X, labels, params, None, noise, device)

@@ -14,9 +14,8 @@ from wellsep.compute.statistics.centre_pairs import worst_partners
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.cfq_mixture import cfq_parts, mixture_options
 from wellsep.indices.registry import Score, index
-from wellsep.indices.scoring import one_task, score_one, statistics_of_one
+from wellsep.indices.scoring import one_task, one_task_of_values, score_one, statistics_of_one
 from wellsep.indices.silhouette import average_widths
-from wellsep.partitions import VALUE_POLICIES
 
 BORDERLINE = 0.1  # margin, as a share of half the distance of two prototypes, below which it is one
 
@@ -76,9 +75,8 @@ def davies_bouldin_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), left out and counted against the
-        value ("penalize"), one cluster ("cluster"), a cluster each ("singletons"), or refused
-        ("error"). "penalize" makes (1 + v)/c − 1 of the value v, with the coverage c.
+        Noise is left out, counts against the value, is one cluster, is a cluster per object, or is
+        refused, in this order. "penalize" makes (1 + v)/c − 1 of the value v at coverage c.
     device : str, optional
         "cuda" computes on the GPU.
     undefined : {"raise", "nan"}
@@ -94,8 +92,8 @@ def davies_bouldin_score(
     >>> ws.davies_bouldin_score([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1])
     0.2
     """
-    options = {"sample_weight": sample_weight, "noise": noise, "device": device}
-    return score_one("davies_bouldin", X, labels, undefined=undefined, q=q, **options)
+    options = (sample_weight, noise, device)
+    return score_one("davies_bouldin", X, labels, {"q": q}, *options, undefined=undefined)
 
 
 def _wants_cfq(wrong_side: str = "zero") -> dict[str, Want]:
@@ -174,10 +172,9 @@ def cfq_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), left out and counted against the
-        value ("penalize"), one cluster ("cluster"), a cluster each ("singletons"), or refused
-        ("error"). "penalize" multiplies the value by c · W/(W + N), with the coverage c, the
-        squared distances W of counted objects to their centres, and N of noise to their mean.
+        Noise is left out, counts against the value, is one cluster, is a cluster per object, or is
+        refused, in this order. "penalize" multiplies by c · W/(W + N): c is the coverage, W the
+        squared distances of counted objects to their centres, N those of noise to their mean.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -196,17 +193,8 @@ def cfq_score(
     25.0
     """
     name, mixture = mixture_options(covariances, weights)
-    return score_one(
-        name,
-        X,
-        labels,
-        centers=centers,
-        wrong_side=wrong_side,
-        **mixture,
-        sample_weight=sample_weight,
-        noise=noise,
-        device=device,
-    )
+    params = {"wrong_side": wrong_side, **mixture}
+    return score_one(name, X, labels, params, sample_weight, noise, device, centers)
 
 
 def cfq_clusters(
@@ -236,8 +224,7 @@ def cfq_clusters(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
-        each ("singletons"), or refused ("error").
+        Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -247,12 +234,9 @@ def cfq_clusters(
     >>> ws.cfq_clusters([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1]).tolist()
     [25.0, 25.0]
     """
-    check_choice("noise", noise, VALUE_POLICIES)
-    params = {"wrong_side": wrong_side}
-    task, entry, params = one_task("cfq", X, labels, params, sample_weight, noise, device, centers)
-    statistics, _ = statistics_of_one(task, entry, params)
-    if task.partitions.n_clusters[0] < 2:
-        raise UndefinedIndex(f"cfq needs at least 2 clusters, got {task.partitions.n_clusters[0]}.")
+    options = (sample_weight, noise, device, centers)
+    opened = one_task_of_values("cfq", X, labels, {"wrong_side": wrong_side}, *options, minimum=2)
+    statistics, _ = statistics_of_one(*opened)
     separation, _ = cfq_parts(**statistics)
     within = statistics["within"]
     undefined = np.full_like(separation, np.inf)
@@ -278,8 +262,7 @@ def margins(
     centers : array-like of shape (K, d), optional
         Centres in the order of the sorted labels; the means by default.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out, with NaN ("exclude"), one cluster ("cluster"), a
-        cluster each ("singletons"), or refused ("error").
+        Noise has NaN, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -289,10 +272,8 @@ def margins(
     >>> ws.margins([[0.0, 0], [0, 1], [5, 0], [4, 1]], [0, 0, 1, 1]).round(3).tolist()
     [2.25, 2.25, 2.75, 1.75]
     """
-    check_choice("noise", noise, VALUE_POLICIES)
-    task, _, _ = one_task("cfq", X, labels, {}, None, noise, device, centers)
-    if (k := task.partitions.n_clusters[0]) < 2:
-        raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
+    options = (None, noise, device, centers)
+    task, _, _ = one_task_of_values("cfq", X, labels, {}, *options, minimum=2)
     margins: np.ndarray = values_of_objects(task, want("margins"))
     return np.where(np.isinf(margins), np.nan, margins) * task.space.unit
 
@@ -357,9 +338,8 @@ def simplified_silhouette_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), left out and counted against the
-        value ("penalize"), one cluster ("cluster"), a cluster each ("singletons"), or refused
-        ("error"). "penalize" multiplies a positive value by the coverage.
+        Noise is left out, counts against the value, is one cluster, is a cluster per object, or is
+        refused, in this order. "penalize" multiplies a positive value by the coverage.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -369,12 +349,5 @@ def simplified_silhouette_score(
     >>> round(ws.simplified_silhouette_score([[0.0], [1], [5], [6]], [0, 0, 1, 1]), 4)
     0.899
     """
-    return score_one(
-        "simplified_silhouette",
-        X,
-        labels,
-        average=average,
-        sample_weight=sample_weight,
-        noise=noise,
-        device=device,
-    )
+    params = {"average": average}
+    return score_one("simplified_silhouette", X, labels, params, sample_weight, noise, device)

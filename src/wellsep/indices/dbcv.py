@@ -12,8 +12,7 @@ from wellsep.compute.metrics.table import find
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.density_trees import DensityTrees
 from wellsep.indices.registry import index
-from wellsep.indices.scoring import one_task, score_one, statistics_of_one
-from wellsep.partitions import VALUE_POLICIES
+from wellsep.indices.scoring import one_task_of_values, score_one, statistics_of_one
 
 
 def _wants_dbcv(
@@ -89,7 +88,7 @@ def dbcv_score(
     :math:`\bigl(\frac{1}{n_k-1}\sum_{y\ne x}\lVert x-y\rVert^{-d}\bigr)^{-1/d}`. Range [-1, 1],
     greater is better. Undefined for one cluster, or where every object is its own.
 
-    n counts all objects: those labelled -1 belong to no cluster and lower the value.
+    n counts all objects: noise belongs to no cluster and lowers the value.
 
     Parameters
     ----------
@@ -102,15 +101,14 @@ def dbcv_score(
         objects with small core distances, whatever the order of the objects. "hdbscan": the one
         that ``hdbscan.validity.validity_index`` takes, which depends on the order of the objects.
     metric : str or callable
-        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
-        of two rows; "precomputed": X is a matrix of distances.
+        What scikit-learn's ``pairwise_distances`` takes ("precomputed": X has distances), or "dc".
     d : float, optional
         The power in core distances; by default the number of columns. A space of distances has
         none, so that it must be given. It changes the value, and may change which of two
         partitions is better.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are in no cluster but counted in n ("exclude", "penalize"),
-        one cluster ("cluster"), a cluster each ("singletons"), or refused ("error").
+        Noise is in no cluster but counts in n ("exclude", "penalize"), is one cluster, is a cluster
+        per object, or is refused.
     device : str, optional
         Where X is placed, such as "cuda"; the value is computed on the host.
 
@@ -157,8 +155,8 @@ def dbcv_score(
     >>> round(ws.dbcv_score(X, moons), 2), round(ws.dbcv_score(X, halves), 2)
     (0.6, -0.39)
     """
-    options = {"ties": ties, "metric": metric, "d": d}
-    return score_one("dbcv", X, labels, noise=noise, device=device, **options)
+    params = {"ties": ties, "metric": metric, "d": d}
+    return score_one("dbcv", X, labels, params, None, noise, device)
 
 
 def dbcv_clusters(
@@ -183,14 +181,12 @@ def dbcv_clusters(
         Which of equally short trees is taken: the one whose edges end at objects with small core
         distances, or hdbscan's, which depends on the order of the objects.
     metric : str or callable
-        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
-        of two rows; "precomputed": X is a matrix of distances.
+        What scikit-learn's ``pairwise_distances`` takes ("precomputed": X has distances), or "dc".
     d : float, optional
         The power in core distances, by default the number of columns; needed where X holds
         distances.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
-        each ("singletons"), or refused ("error").
+        Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         Where X is placed, such as "cuda"; the value is computed on the host.
 
@@ -201,7 +197,6 @@ def dbcv_clusters(
     >>> ws.dbcv_clusters(X, [0, 0, 0, 1, 1, 1]).round(2).tolist()
     [0.87, 0.87]
     """
-    check_choice("noise", noise, VALUE_POLICIES)
     params = {"ties": ties, "metric": metric, "d": d}
-    task, entry, params = one_task("dbcv", X, labels, params, None, noise, device)
-    return _validities(statistics_of_one(task, entry, params)[0]["trees"])
+    opened = one_task_of_values("dbcv", X, labels, params, None, noise, device)
+    return _validities(statistics_of_one(*opened)[0]["trees"])

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count
+from wellsep._checks.arrays import UndefinedIndex, check_count
 from wellsep.compute.metrics.dc_distance import MIN_POINTS, MinimaxParts
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Want, want
 from wellsep.indices.registry import index
-from wellsep.indices.scoring import one_task, score_one
-from wellsep.partitions import VALUE_POLICIES
+from wellsep.indices.scoring import one_task_of_values, score_one
 
 
 def _wants_disco(min_points: int = MIN_POINTS) -> dict[str, Want]:
@@ -49,13 +48,9 @@ def _values(parts: MinimaxParts | None, min_points: int) -> np.ndarray:
     if noise.all():
         return np.full(len(noise), -1.0)
     values = parts.widths.copy()
-    values[noise] = np.minimum(_against(parts.sparse), _against(parts.far))
+    ratio = np.minimum(parts.sparse, parts.far)  # p/q, of which (p − q)/max(p, q) rises with it
+    values[noise] = np.where(ratio > 1, 1 - 1 / np.maximum(ratio, 1), ratio - 1)
     return values
-
-
-def _against(ratio: np.ndarray) -> np.ndarray:
-    """(p − q)/max(p, q) of the ratio p/q."""
-    return np.where(ratio > 1, 1 - 1 / np.maximum(ratio, 1), ratio - 1)
 
 
 def disco_score(
@@ -86,8 +81,8 @@ def disco_score(
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are judged as noise, by the formula above ("exclude",
-        "penalize"), one cluster ("cluster"), a cluster each ("singletons"), or refused ("error").
+        Noise is judged by the formula above ("exclude", "penalize"), is one cluster, is a cluster
+        per object, or is refused.
     device : str, optional
         Where X is placed, such as "cuda"; the value is computed on the host.
 
@@ -113,7 +108,7 @@ def disco_score(
     >>> round(ws.disco_score(X, [0, 0, 0, 1, 1, -1], min_points=2), 4)
     0.8125
     """
-    return score_one("disco", X, labels, min_points=min_points, noise=noise, device=device)
+    return score_one("disco", X, labels, {"min_points": min_points}, None, noise, device)
 
 
 def disco_samples(
@@ -130,8 +125,7 @@ def disco_samples(
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are judged as noise ("exclude"), one cluster ("cluster"), a
-        cluster each ("singletons"), or refused ("error").
+        Noise is judged as such, is one cluster, is a cluster per object, or is refused.
     device : str, optional
         Where X is placed, such as "cuda"; the value is computed on the host.
 
@@ -142,8 +136,7 @@ def disco_samples(
     >>> ws.disco_samples(X, [0, 0, 0, 1, 1, -1], min_points=2).tolist()
     [0.875, 0.875, 0.875, 0.875, 0.875, 0.5]
     """
-    check_choice("noise", noise, VALUE_POLICIES)
     params = {"min_points": min_points}
-    task, entry, params = one_task("disco", X, labels, params, None, noise, device)
+    task, entry, params = one_task_of_values("disco", X, labels, params, None, noise, device)
     wanted = entry.wants(**params)["parts"]
     return _values(gather(task, [wanted])[wanted][0], min_points)

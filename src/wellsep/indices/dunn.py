@@ -86,8 +86,7 @@ def dunn_score(
     sample_weight : array-like of shape (n,), optional
         Only whether a weight is positive matters.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
-        each ("singletons"), or refused ("error").
+        Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -105,9 +104,7 @@ def dunn_score(
     >>> ws.dunn_score([[0.0, 0], [0, 1], [5, 0], [5, 2]], [0, 0, 1, 1])
     2.5
     """
-    return score_one(
-        "dunn", X, labels, metric=metric, sample_weight=sample_weight, noise=noise, device=device
-    )
+    return score_one("dunn", X, labels, {"metric": metric}, sample_weight, noise, device)
 
 
 def _wants_generalized(
@@ -250,12 +247,10 @@ def generalized_dunn_score(
         and genieclust compute it: they divide the sum over i < j by n(n − 1)), twice the mean
         distance to the centroid (Δ3).
     metric : str or callable
-        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
-        of two rows; "precomputed": X is a matrix of distances. With any but "euclidean", centroids
-        are refused.
+        What scikit-learn's ``pairwise_distances`` takes ("precomputed": X has distances), or "dc".
+        With any but "euclidean", centroids are refused.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
-        each ("singletons"), or refused ("error").
+        Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -277,13 +272,5 @@ def generalized_dunn_score(
     >>> ws.generalized_dunn_score(X, [0, 0, 1, 1], separation="centroid", diameter="complete")
     5.0
     """
-    return score_one(
-        "generalized_dunn",
-        X,
-        labels,
-        separation=separation,
-        diameter=diameter,
-        metric=metric,
-        noise=noise,
-        device=device,
-    )
+    params = {"separation": separation, "diameter": diameter, "metric": metric}
+    return score_one("generalized_dunn", X, labels, params, None, noise, device)

@@ -11,11 +11,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.labels import as_labels
-from wellsep.compute.statistics.contingency import (
-    PairCounts,
-    count_pairs,
-    table_cells,
-)
+from wellsep.compute.statistics.contingency import PairCounts, count_pairs, table_cells
 from wellsep.partitions import encode
 
 
@@ -48,11 +44,7 @@ def contingency(labels_true: Any, labels_pred: Any) -> Any:
 
 
 def adjusted_rand(counts: PairCounts) -> np.ndarray:
-    """(M, M) adjusted Rand index of all pairs of partitions.
-
-    (s − e) / (m − e): s pairs of objects that both put together, e those expected by chance, m the
-    mean of what each puts together.
-    """
+    """(M, M) adjusted Rand index: pairs together in both, above chance, over what each has."""
     pairs = (counts.squares - counts.n) / 2.0
     own = np.diag(pairs)
     chance = np.multiply.outer(own, own) / max(counts.n * (counts.n - 1) / 2.0, 1.0)
@@ -170,7 +162,7 @@ def ami_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arit
 def purity_score(labels_true: Any, labels_pred: Any) -> float:
     """Return the share of objects in the commonest class of their cluster.
 
-    Between 0 and 1. It grows with the number of clusters: n clusters are always pure.
+    Range [0, 1]. It grows with the number of clusters: n clusters are always pure.
 
     Parameters
     ----------
@@ -190,9 +182,8 @@ def purity_score(labels_true: Any, labels_pred: Any) -> float:
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     """Return the share of objects that is right under the best match of clusters to classes.
 
-    Numbers of clusters and classes may differ, and what stays unmatched counts as wrong. Only
-    the filled cells of the table of both are kept. The time grows with the square of the smaller
-    of the two numbers: 50,000 classes and clusters of a million objects take a few seconds.
+    Numbers of clusters and classes may differ, and what stays unmatched counts as wrong. The time
+    grows with the square of the smaller number: 50,000 of both take a few seconds.
 
     Parameters
     ----------

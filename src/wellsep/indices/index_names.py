@@ -48,7 +48,8 @@ def parse_indices(
                 f"{what} must be among {', '.join(known)}; got {shown(name)}{meant(name, known)}"
             )
         index = INDICES[name]
-        params = index.with_params({**_convention(name, convention), **given})
+        usual = ACE_CONVENTION.get(name, {}) if convention == "ace" else {}
+        params = index.with_params({**usual, **given})
         asked[index.label(params)] = (index, params)
     if not asked:
         raise ValueError(f"{what} must name at least one index, got none.")
@@ -63,8 +64,8 @@ def takes_distances(index: Index, params: Mapping[str, Any]) -> bool:
 
 def _refuse_mixture(asked: list[ParsedIndex]) -> None:
     """X cannot be distances for one index and coordinates for another."""
-    given = [takes_distances(index, params) for index, params in asked]
-    metrics = {find(params["metric"]) for index, params in asked if takes_distances(index, params)}
+    given = [takes_distances(*one) for one in asked]
+    metrics = {find(one[1]["metric"]) for one in asked if takes_distances(*one)}
     if len(metrics) > 1:
         names = " and ".join(sorted(repr(entry.name) for entry in metrics))
         raise ValueError(f"indices must agree on what X is, got the metrics {names}.")
@@ -84,7 +85,3 @@ def is_pair(spec: Any) -> bool:
         and isinstance(spec[0], str)
         and isinstance(spec[1], Mapping)
     )
-
-
-def _convention(name: str, convention: str | None) -> Mapping[str, Any]:
-    return ACE_CONVENTION.get(name, {}) if convention == "ace" else {}

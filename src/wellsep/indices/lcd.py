@@ -131,8 +131,7 @@ def local_connectivity(
     n_neighbors : int
         t, the largest number of neighbours that count.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
-        each ("singletons"), or refused ("error").
+        Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     n_jobs : int, optional
         Threads of the neighbour searches.
 
@@ -162,7 +161,7 @@ def local_connectivity(
     check_choice("noise", noise, VALUE_POLICIES)
     data = checked_objects(X)
     partition = encode(in_order_of(X, labels), n_objects=len(data), noise=noise)
-    around, unit = open_around(data, partition, centers)
+    around, unit = open_around(data, partition.classes[0], partition.codes[0], centers)
     return measure(around, unit, partition, n_neighbors, n_jobs)
 
 
@@ -180,7 +179,7 @@ def measure(
 ) -> LocalConnectivity:
     """``local_connectivity`` of objects whose prototypes are known."""
     t = check_count("n_neighbors", n_neighbors)
-    _warn_of_small_clusters(partition, t)
+    _warn_of_small_clusters(partition.codes[0], t)
     objects, support, radii, clusters = _measure(around, t, effective_n_jobs(check_jobs(n_jobs)))
     return LocalConnectivity(
         objects=objects,
@@ -226,17 +225,15 @@ def _measure(around: Around, t: int, workers: int = 1) -> tuple[np.ndarray, ...]
 def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> float:
     t = check_count("n_neighbors", n_neighbors)
     check_choice("aggregate", aggregate, ("mean", "max"))
-    data = in_safe_units(objects.X)[0]
-    X = to_numpy(data).astype(np.float64, copy=False)
-    means = _means(X, objects.codes, objects.n_clusters)
-    around = RowsAround(X, objects.codes, means, None if device_of(data) is None else data)
+    around, _ = open_around(objects.X, np.arange(objects.n_clusters), objects.codes, None)
     clusters = _measure(around, t)[-1]
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
 
 
-def open_around(X: Any, partition: Partitions, centers: Any) -> tuple[Around, float]:
+def open_around(
+    X: Any, classes: np.ndarray, codes: np.ndarray, centers: Any
+) -> tuple[Around, float]:
     """Objects around the given prototypes or the means of their clusters; and the unit of both."""
-    classes, codes = partition.classes[0], partition.codes[0]
     if not len(classes):
         raise UndefinedIndex("labels must hold at least one cluster, got noise (-1) only.")
     if isinstance(X, PairSpace):
@@ -281,22 +278,16 @@ def _by_class(centers: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def _means(X: np.ndarray, codes: np.ndarray, n_clusters: int) -> np.ndarray:
-    counted = codes >= 0
-    X, codes = (X, codes) if counted.all() else (X[counted], codes[counted])
-    # About the overall mean, which keeps the digits of data far from the origin.
-    origin = X.mean(axis=0)
-    sums = np.column_stack(
-        [np.bincount(codes, column - m, n_clusters) for column, m in zip(X.T, origin, strict=True)]
-    )
-    means: np.ndarray = origin + sums / np.bincount(codes, minlength=n_clusters)[:, None]
+    X, codes = X[codes >= 0], codes[codes >= 0]
+    origin = X.mean(axis=0)  # sums about it keep the digits of data far from zero
+    sums = np.array([np.bincount(codes, column, n_clusters) for column in (X - origin).T])
+    means: np.ndarray = origin + (sums / np.bincount(codes, minlength=n_clusters)).T
     return means
 
 
-def _warn_of_small_clusters(partition: Partitions, t: int) -> None:
-    codes = partition.codes[0]
+def _warn_of_small_clusters(codes: np.ndarray, t: int) -> None:
     sizes = np.bincount(codes[codes >= 0])
-    small = int((sizes <= t).sum())
-    if small:
+    if small := int((sizes <= t).sum()):
         warnings.warn(
             f"{small} of {len(sizes)} clusters have at most n_neighbors = {t} members (the "
             f"smallest has {sizes.min()}): fewer neighbours are summed there, so their LCD is "

@@ -19,24 +19,12 @@ from wellsep.compute.statistics.cluster_moments import Noise
 
 @dataclass(frozen=True)
 class Price:
-    """How noise changes the value of an index.
+    """How noise changes the value of an index, or those of many samples."""
 
-    Attributes
-    ----------
-    formula : callable
-        ``formula(value, **statistics) -> float``, of one value or of those of many samples.
-    wants : mapping
-        Parameter of the formula → the statistic it needs.
-    suits : callable
-        Whether an index with this direction and range may have the price.
-    rule : str
-        What such an index must be.
-    """
-
-    formula: Callable[..., Any]
-    wants: Mapping[str, Want]
-    suits: Callable[[int, tuple[float, float]], bool]
-    rule: str
+    formula: Callable[..., Any]  # of the value and the statistics
+    wants: Mapping[str, Want]  # parameter of the formula → the statistic it needs
+    suits: Callable[[int, tuple[float, float]], bool]  # whether direction and range allow it
+    rule: str  # what such an index must be
 
     def apply(self, value: Any, statistics: Mapping[str, Any]) -> Any:
         """The value with the noise paid for; without noise to the last bit the value itself."""

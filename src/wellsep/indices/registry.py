@@ -37,12 +37,10 @@ class Index:
     ----------
     name : str
         As used in ``score_partitions(indices=...)``.
-    title : str
-    words : str
-        The formula in words.
+    title, words, citation, caution : str
+        Name for people; the formula in words; where it comes from; when not to trust it.
     formula : callable
-        ``formula(**statistics, **params) -> float``; NumPy on small statistics, or raises
-        ``UndefinedIndex`` with the reason.
+        ``formula(**statistics, **params) -> float``, or raises ``UndefinedIndex`` with the reason.
     wants : callable
         ``wants(**params) -> {parameter of the formula: Want}``.
     params : mapping
@@ -54,15 +52,11 @@ class Index:
         How work grows: "n·d", "n·K·d" or "n²·d".
     laws : tuple of str
         Changes of the input that leave the value alone.
-    sparse, weighted : bool
-        Whether sparse X and sample weights are accepted.
-    distances : bool
-        Whether it takes a space of distances (`Distances`) in place of coordinates.
+    sparse, weighted, distances : bool
+        Whether sparse X, sample weights, and `Distances` in place of coordinates are accepted.
     price : str or None
         What noise costs under ``noise="penalize"``: "zero", "variance", "inverse", "included" (the
         value counts noise already), or None where it has no rule for noise.
-    citation, caution : str
-        Where it comes from; when not to trust it.
     """
 
     name: str
@@ -105,10 +99,7 @@ class Index:
         return {**self.params, **given}
 
     def in_space(self, params: Mapping[str, Any], own_metric: str | None) -> dict[str, Any]:
-        """Return the parameters as they are in a space that has distances in place of coordinates.
-
-        ``own_metric`` is None where a space has coordinates.
-        """
+        """Return the parameters in a space of distances (``own_metric`` None: of coordinates)."""
         if own_metric is None:
             return dict(params)
         if not self.distances:
@@ -298,19 +289,14 @@ def register_index(
     >>> float(scores.values[0, 0])
     3.0
     """
-
-    check_text("name", name)
+    title = name if title is None else title
+    texts = {"name": name, "title": title, "cost": cost, "citation": citation}
+    for field_name, text in texts.items():
+        check_text(field_name, text)
     if not callable(function):
         raise TypeError(f"function must be a function of X and labels, got {shown(function)}.")
-    for text, value in (
-        ("title", name if title is None else title),
-        ("cost", cost),
-        ("citation", citation),
-    ):
-        check_text(text, value)
     check_flag("overwrite", overwrite)
     limits = _check_range(range)
-    laws = tuple(check_names("laws", laws))
 
     def formula(objects: Any) -> float:
         counted = objects.codes >= 0
@@ -320,21 +306,16 @@ def register_index(
             raise UndefinedIndex(f"{name} returned NaN")
         return value
 
-    return INDICES.add(
-        Index(
-            name=name,
-            title=name if title is None else title,
-            formula=formula,
-            wants=lambda: {"objects": want("objects")},
-            direction=direction,
-            range=limits,
-            cost=cost,
-            citation=citation,
-            laws=laws,
-            sparse=True,
-            weighted=False,
-            minimum_clusters=1,
-            price=price,
-        ),
-        overwrite=overwrite,
+    made = Index(
+        **texts,
+        formula=formula,
+        wants=lambda: {"objects": want("objects")},
+        direction=direction,
+        range=limits,
+        laws=tuple(check_names("laws", laws)),
+        sparse=True,
+        weighted=False,
+        minimum_clusters=1,
+        price=price,
     )
+    return INDICES.add(made, overwrite=overwrite)

@@ -100,8 +100,7 @@ def s_dbw_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
-        each ("singletons"), or refused ("error").
+        Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -116,14 +115,5 @@ def s_dbw_score(
     >>> round(ws.s_dbw_score(X, [0, 0, 0, 1, 1, 1]), 4)  # nothing between: 2/3 over 77/3
     0.026
     """
-    return score_one(
-        "s_dbw",
-        X,
-        labels,
-        density=density,
-        strict=strict,
-        normalise=normalise,
-        sample_weight=sample_weight,
-        noise=noise,
-        device=device,
-    )
+    params = {"density": density, "strict": strict, "normalise": normalise}
+    return score_one("s_dbw", X, labels, params, sample_weight, noise, device)

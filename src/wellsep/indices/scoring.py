@@ -34,10 +34,9 @@ from wellsep.indices.index_names import (
     parse_indices,
     takes_distances,
 )
-from wellsep.indices.noise_prices import Price
 from wellsep.indices.registry import INDICES, Index, refuse_unpriced
 from wellsep.indices.score_table import PartitionScores
-from wellsep.partitions import Partitions
+from wellsep.partitions import VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:
     from wellsep.compute.plan import AnyTask
@@ -72,10 +71,8 @@ def score_partitions(
     sample_weight : array-like of shape (n,), optional
         An object of weight 0 is left out.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
-        "penalize": they are not counted and lower the score; an index without a rule for them is
-        refused. "cluster": they are one cluster. "singletons": each is a cluster. "error": they
-        are refused.
+        Noise (the labels -1, -2, -3) is left out, lowers the score (an index without a rule for it
+        is refused), is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" moves NumPy data to the GPU through PyTorch.
     n_jobs : int, optional
@@ -192,13 +189,10 @@ def as_distances(X: Any, asked: list[ParsedIndex]) -> Any:
 
     Tensors stay what they are: they are checked where they lie.
     """
-    if isinstance(X, PairSpace) or not takes_distances(*asked[0]):
+    foreign = hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
+    if isinstance(X, PairSpace) or foreign or is_torch(X) or is_dask(X):
         return X
-    if (
-        is_torch(X)
-        or is_dask(X)
-        or (hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray))
-    ):
+    if not takes_distances(*asked[0]):
         return X
     return find(asked[0][1]["metric"]).opens(X)  # type: ignore[misc]
 
@@ -220,34 +214,31 @@ def evaluate_and_keep(
     """The scores, and one statistic of the same pass for each partition; None if not scored."""
     partitions = task.partitions
     refuse_unpriced(asked, partitions)
-    labels = [index.label(params) for index, params in asked]
+    labels = tuple(index.label(params) for index, params in asked)
     asked = [(index, index.in_space(params, task.space.own_metric)) for index, params in asked]
-    shape = (len(partitions), len(asked))
-    values, reasons = np.full(shape, np.nan), {}
-    for m, i in np.ndindex(shape):
-        if reason := _not_scorable(task, m, asked[i][0]):
-            reasons[m, i] = reason
-    defined = np.array([key not in reasons for key in np.ndindex(shape)]).reshape(shape)
+    refusals = np.array(
+        [[_not_scorable(task, m, index) for index, _ in asked] for m in range(len(partitions))],
+        dtype=object,
+    )
+    defined = refusals == ""
+    reasons = {(m, i): refusals[m, i] for m, i in np.argwhere(~defined).tolist()}
+    values = np.full(defined.shape, np.nan)
     scored = np.flatnonzero(defined.any(axis=1)).tolist()
     kept: list[Any] = [None] * len(partitions)
     if scored:
         some = task if len(scored) == len(partitions) else task.subset(scored)
         found = gather(some, _all_wants(asked, partitions) + ([] if keep is None else [keep]))
-        place = {m: position for position, m in enumerate(scored)}  # among the statistics
-        if keep is not None:
-            for m in scored:
-                kept[m] = found[keep][place[m]]
-        for i, m in np.argwhere(defined.T).tolist():
-            index, params = asked[i]
-            try:
-                price = index.price_for(partitions, m)
-                values[m, i] = _value(index, params, price, found, place[m])
-            except UndefinedIndex as reason:
-                reasons[m, i] = str(reason)
+        for place, m in enumerate(scored):  # a partition, and where its statistics are
+            kept[m] = None if keep is None else found[keep][place]
+            for i in np.flatnonzero(defined[m]).tolist():
+                try:
+                    values[m, i] = _value(*asked[i], partitions, m, found, place)
+                except UndefinedIndex as reason:
+                    reasons[m, i] = str(reason)
     scores = PartitionScores(
         values=values,
         names=partitions.names,
-        indices=tuple(labels),
+        indices=labels,
         directions=np.array([index.direction for index, _ in asked]),
         coverage=partitions.coverage,
         n_clusters=partitions.n_clusters,
@@ -257,27 +248,26 @@ def evaluate_and_keep(
 
 
 def _value(
-    index: Index, params: dict[str, Any], price: Price | None, found: Any, position: int
+    index: Index, params: dict[str, Any], partitions: Partitions, m: int, found: Any, place: int
 ) -> Any:
-    """The formula on the statistics of one partition; noise is paid for where it has a price."""
-    own = {name: found[w][position] for name, w in index.wants(**params).items()}
-    value = index.formula(**own, **params)
+    """The formula on the statistics of partition m; noise is paid for where it has a price."""
+    statistics = {name: found[w][place] for name, w in index.wants(**params).items()}
+    value = index.formula(**statistics, **params)
+    price = index.price_for(partitions, m)
     if price is None:
         return value
-    return price.apply(value, {name: found[w][position] for name, w in price.wants.items()})
+    return price.apply(value, {name: found[w][place] for name, w in price.wants.items()})
 
 
 def _all_wants(asked: list[ParsedIndex], partitions: Partitions) -> list[Want]:
     wanted = [w for index, params in asked for w in index.wants(**params).values()]
-    for index, _ in asked:
-        prices = (index.price_for(partitions, m) for m in range(len(partitions)))
-        price = next((p for p in prices if p is not None), None)
-        wanted += [] if price is None else price.wants.values()
-    return wanted
+    noisiest = int(partitions.coverage.argmin())
+    prices = [index.price_for(partitions, noisiest) for index, _ in asked]
+    return wanted + [w for price in prices if price is not None for w in price.wants.values()]
 
 
-def _not_scorable(task: AnyTask, m: int, index: Index) -> str | None:
-    """The reasons that hold for every index alike."""
+def _not_scorable(task: AnyTask, m: int, index: Index) -> str:
+    """Why a partition has too few or too many clusters for an index; empty if it has not."""
     k = len(task.partitions.classes[m])
     counted = int(task.partitions.n_counted[m])
     if k < index.minimum_clusters:
@@ -286,7 +276,7 @@ def _not_scorable(task: AnyTask, m: int, index: Index) -> str | None:
         return f"{index.name} needs at least {index.minimum_clusters} clusters, got {k}"
     if index.minimum_clusters > 1 and k == counted:
         return f"every one of the {k} objects is a cluster of its own"
-    return None
+    return ""
 
 
 def _refuse_sparse(asked: list[ParsedIndex]) -> None:
@@ -313,30 +303,27 @@ def score_one(
     name: str,
     X: Any,
     labels: Any,
-    *,
+    params: Mapping[str, Any],
     sample_weight: Any = None,
     noise: str = "exclude",
     device: Any = None,
     centers: Any = None,
     undefined: str = "raise",
-    **params: Any,
 ) -> float:
     """One index of one partition; where it has no value, raises ``UndefinedIndex`` or gives NaN."""
     check_choice("undefined", undefined, ("raise", "nan"))
-    task, index, params = one_task(name, X, labels, params, sample_weight, noise, device, centers)
-    refuse_unpriced([(index, params)], task.partitions)
+    task, index, full = one_task(name, X, labels, params, sample_weight, noise, device, centers)
+    refuse_unpriced([(index, full)], task.partitions)
     reason = _not_scorable(task, 0, index)
-    if reason and undefined == "nan":
-        return float("nan")
-    if reason:
-        # The second sentence is scikit-learn's, which programs look for.
-        raise UndefinedIndex(
-            f"{reason}. Number of labels is {len(task.partitions.classes[0])}. Valid values are 2 "
-            "to n_samples - 1 (inclusive)."
-        )
-    found = gather(task, _all_wants([(index, params)], task.partitions))
     try:
-        return float(_value(index, params, index.price_for(task.partitions, 0), found, 0))
+        if reason:
+            # The second sentence is scikit-learn's, which programs look for.
+            raise UndefinedIndex(
+                f"{reason}. Number of labels is {len(task.partitions.classes[0])}. Valid values "
+                "are 2 to n_samples - 1 (inclusive)"
+            )
+        found = gather(task, _all_wants([(index, full)], task.partitions))
+        return float(_value(index, full, task.partitions, 0, found, 0))
     except UndefinedIndex as error:
         if undefined == "nan":
             return float("nan")
@@ -346,7 +333,7 @@ def score_one(
 def draw_objects(
     X: Any, labels: Any, sample_weight: Any, size: int, random_state: Any, metric: Any
 ) -> tuple[Any, Any, Any, Any]:
-    """Some objects at random, with their labels and weights; columns too of distances.
+    """Some objects at random, with their labels and weights; and the metric between them.
 
     What a metric takes from all objects (ranges, variances) is taken before the draw.
     """
@@ -397,13 +384,29 @@ def one_task(
     return task, index, index.in_space(full, task.space.own_metric)
 
 
+def one_task_of_values(
+    name: str,
+    X: Any,
+    labels: Any,
+    params: Mapping[str, Any],
+    sample_weight: Any,
+    noise: str,
+    device: Any = None,
+    centers: Any = None,
+    minimum: int = 0,
+) -> tuple[AnyTask, Index, dict[str, Any]]:
+    """Open one partition whose objects or clusters get a value each: noise has no price there."""
+    check_choice("noise", noise, VALUE_POLICIES)
+    task, index, full = one_task(name, X, labels, params, sample_weight, noise, device, centers)
+    if (k := task.partitions.n_clusters[0]) < minimum:
+        raise UndefinedIndex(f"labels must hold at least {minimum} clusters, got {k}.")
+    return task, index, full
+
+
 def statistics_of_one(
     task: AnyTask, index: Index, params: dict[str, Any], *others: Want
 ) -> tuple[dict[str, Any], list[Any]]:
-    """What the formula of an index takes from the only partition of a task, and other statistics.
-
-    A partition without a cluster is refused.
-    """
+    """What a formula takes from the only partition of a task, and other statistics."""
     if not len(task.partitions.classes[0]):
         raise UndefinedIndex("no object is counted.")
     wanted = index.wants(**params)

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import UndefinedIndex, check_choice, check_number
+from wellsep._checks.arrays import check_choice, check_number
 from wellsep.compute.data.opening import TAKEN
 from wellsep.compute.metrics.table import COSINE
 from wellsep.compute.plan import values_of_objects
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.registry import Score, index
-from wellsep.indices.scoring import draw_objects, one_task, score_one
-from wellsep.partitions import VALUE_POLICIES
+from wellsep.indices.scoring import draw_objects, one_task_of_values, score_one
 
 _ROUSSEEUW = (
     "Rousseeuw, Silhouettes: a graphical aid to the interpretation and validation of cluster "
@@ -132,10 +131,9 @@ def silhouette_score(
         Weights enter the mean distances and the average. An object is no neighbour of itself,
         whatever its weight; equal weights change nothing; weight 0 removes.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
-        "penalize": they are not counted, and a positive value is multiplied by the coverage, as if
-        their width were 0. "cluster": they are one cluster. "singletons": each is a cluster.
-        "error": they are refused. Functions without "penalize" have no rule for noise.
+        Noise is left out, counts against the value, is one cluster, is a cluster per object, or is
+        refused, in this order. "penalize" multiplies a positive value by the coverage, as if the
+        width of noise were 0; functions without it have no rule for noise.
     device : str, optional
         Where to compute: "cuda" for the GPU.
     undefined : {"raise", "nan"}
@@ -160,18 +158,9 @@ def silhouette_score(
         X, labels, sample_weight, metric = draw_objects(
             X, labels, sample_weight, sample_size, random_state, metric
         )
-    return score_one(
-        "silhouette",
-        X,
-        labels,
-        metric=metric,
-        average=average,
-        singleton=singleton,
-        sample_weight=sample_weight,
-        noise=noise,
-        device=device,
-        undefined=undefined,
-    )
+    params = {"metric": metric, "average": average, "singleton": singleton}
+    options = (sample_weight, noise, device)
+    return score_one("silhouette", X, labels, params, *options, undefined=undefined)
 
 
 def silhouette_samples(
@@ -193,15 +182,13 @@ def silhouette_samples(
     labels : array-like of shape (n,)
         The cluster of each object; -1, -2 and -3 are noise.
     metric : str or callable
-        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
-        of two rows; "precomputed": X is a matrix of distances.
+        What scikit-learn's ``pairwise_distances`` takes ("precomputed": X has distances), or "dc".
     singleton : float, default 0
         Width of an object that is alone in its cluster.
     sample_weight : array-like of shape (n,), optional
         Weights in the mean distances; an object of weight 0 is not counted.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out, with NaN ("exclude"), one cluster ("cluster"), a
-        cluster each ("singletons"), or refused ("error").
+        Noise has NaN, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -211,11 +198,8 @@ def silhouette_samples(
     >>> ws.silhouette_samples([[0.0], [1], [5], [6]], [0, 0, 1, 1]).round(3).tolist()
     [0.818, 0.778, 0.778, 0.818]
     """
-    check_choice("noise", noise, VALUE_POLICIES)
     params = {"metric": metric, "singleton": singleton}
-    task, entry, params = one_task("silhouette", X, labels, params, sample_weight, noise, device)
-    if (k := task.partitions.n_clusters[0]) < 2:
-        raise UndefinedIndex(f"silhouette needs at least 2 clusters, got {k}.")
-    wanted = entry.wants(**params)["widths"]
-    widths: np.ndarray = values_of_objects(task, wanted)
+    options = (sample_weight, noise, device)
+    task, entry, params = one_task_of_values("silhouette", X, labels, params, *options, minimum=2)
+    widths: np.ndarray = values_of_objects(task, entry.wants(**params)["widths"])
     return widths

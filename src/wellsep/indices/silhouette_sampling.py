@@ -11,7 +11,6 @@ from scipy import stats
 
 from wellsep._checks.arrays import (
     UndefinedIndex,
-    check_choice,
     check_count,
     check_data,
     check_number,
@@ -25,8 +24,7 @@ from wellsep.compute.metrics.table import need_coordinates
 from wellsep.compute.requests import Pass
 from wellsep.compute.statistics.cluster_moments import masses
 from wellsep.compute.statistics.distance_sums import sampled_widths
-from wellsep.indices.scoring import one_task
-from wellsep.partitions import VALUE_POLICIES
+from wellsep.indices.scoring import one_task_of_values
 
 
 @dataclass(frozen=True)
@@ -111,8 +109,7 @@ def silhouette_estimate(
     sample_weight : array-like of shape (n,), optional
         Objects are then drawn with replacement, in proportion to their weight.
     noise : {"exclude", "cluster", "singletons", "error"}
-        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
-        each ("singletons"), or refused ("error").
+        Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     random_state : int, Generator or None
         Seed or generator of the random numbers.
 
@@ -129,12 +126,11 @@ def silhouette_estimate(
     n_sampled = check_count("n_sampled", n_sampled, 2)
     level = check_number("level", level, 0, 0.9999, open_left=True)
     check_number("singleton", singleton, -1, 1)
-    check_choice("noise", noise, VALUE_POLICIES)
     entry = need_coordinates(metric, "for a silhouette from a sample")
     if not is_dask(X):
         X, labels = to_numpy(check_data(X)), in_order_of(X, labels)
     params = {"metric": metric, "singleton": singleton}
-    task, _, _ = one_task("silhouette", X, labels, params, sample_weight, noise)
+    task, _, _ = one_task_of_values("silhouette", X, labels, params, sample_weight, noise)
     size = task.fold([Pass(masses)])[0]
     n, k, weighted = int(size.counts.sum()), len(size.mass), task.weights is not None
     if k < 2:
@@ -144,7 +140,12 @@ def silhouette_estimate(
     rng = check_generator(random_state)
     targets, exact = _draw(n, size.mass.sum(), n_sampled, weighted, rng)
     widths = sampled_widths(task, targets, size, entry, singleton)
-    return _summary(widths, n, level, exact, weighted)
+    m, value, error = len(widths), float(widths.mean()), 0.0
+    if not exact:
+        error = float(widths.std(ddof=1) * np.sqrt((1.0 if weighted else 1 - m / n) / m))
+    reach = error * float(stats.t.ppf(0.5 + level / 2, m - 1))
+    low, high = max(-1.0, value - reach), min(1.0, value + reach)
+    return SilhouetteEstimate(value, low, high, level, error, m, n)
 
 
 def _draw(
@@ -156,16 +157,3 @@ def _draw(
     if m >= n:
         return np.arange(n) + 0.5, True
     return np.sort(rng.choice(n, m, replace=False)) + 0.5, False
-
-
-def _summary(
-    widths: np.ndarray, n: int, level: float, exact: bool, weighted: bool
-) -> SilhouetteEstimate:
-    m, value = len(widths), float(widths.mean())
-    error = 0.0
-    if not exact:
-        left = 1.0 if weighted else 1 - m / n
-        error = float(widths.std(ddof=1) * np.sqrt(left / m))
-    reach = error * float(stats.t.ppf(0.5 + level / 2, m - 1))
-    low, high = max(-1.0, value - reach), min(1.0, value + reach)
-    return SilhouetteEstimate(value, low, high, level, error, m, n)

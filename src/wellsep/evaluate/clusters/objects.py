@@ -188,6 +188,6 @@ def planes_between(X: Any, partition: Partitions) -> NearestPlanes:
     n = partition.n_objects
     if sp.issparse(X) or not len(partition.classes[0]):
         return NearestPlanes(np.full(n, np.nan), np.full(n, np.nan), np.full(n, -1))
-    around, unit = open_around(X, partition, None)
+    around, unit = open_around(X, partition.classes[0], partition.codes[0], None)
     planes = around.planes(np.arange(n), partition.codes[0])
     return NearestPlanes(planes.distances * unit, planes.gaps * unit, planes.rivals)
