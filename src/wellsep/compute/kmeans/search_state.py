@@ -1,8 +1,10 @@
-"""The state of a k-means search, kept exact while centres move.
+"""The state of a k-means search, kept exact while only some centres move.
 
-For every point: the nearest and second nearest centre and both squared distances. For every
-centre: the weighted sum and the weight of its points. With metric="cosine" rows have unit length,
-so that squared distances are 2(1 − cos); centres then stand on normalised sums.
+For every point: the nearest and second nearest centre, both squared distances, and a lower bound
+on the distance (not squared) to every other centre. For every centre: the weighted sum and the
+weight of its points. A move costs what the points near the moved centres cost; most others are
+passed over after one comparison. With metric="cosine" rows have unit length, so that squared
+distances are 2(1 − cos) and the same bounds hold; centres then stand on normalised sums.
 """
 
 from __future__ import annotations
@@ -10,15 +12,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.nearest_centres import host_nearest
 from wellsep.compute.kmeans.prepared_points import Points
+from wellsep.compute.kmeans.starts import rows_at_shares
 
 LOCAL = 0.02  # a centre moves if it gains more than this share of the mean gain
-SPLIT_STEPS = 2  # of 2-means in a cluster that is split, at most
 SPLIT_GROWTH = 1e-4  # relative growth of a split's gain that is worth another step
-TRANSFER_SLACK = 1e-9  # share of a point's distances that a transfer must gain
+TRANSFER_SLACK = 1e-9  # relative gain that a transfer must exceed
 
 
 class Split(NamedTuple):
@@ -30,26 +33,38 @@ class Split(NamedTuple):
 
 
 class CentreState:
-    """The NumPy reference, which looks at all points after each move."""
+    """The NumPy reference; see the module for what is kept.
 
-    arrays: tuple[str, ...] = ("centers", "first", "second", "near", "far", "sums", "mass")
+    All changes of centres go through ``move``: the bounds are a promise about every centre.
+    """
 
-    def __init__(self, points: Points, centers: np.ndarray):
-        n = points.n
+    arrays = ("centers", "first", "second", "near", "far", "third", "sums", "mass", "count")
+
+    def __init__(self, points: Points, centers: np.ndarray, *, local: bool = True):
+        n, k = points.n, len(centers)
         self.points = points
+        self.local = local  # False: every move is a pass over all points, for comparison
         self.weights = points.pull_or_ones
+        self.total = float(self.weights.sum())
+        # Products of rows are exact to this share of the squared lengths.
+        self.slack = 4.0 * float(np.finfo(points.space.X.dtype).eps)
         self.norms = np.asarray(points.norms, dtype=np.float64)
         if points.zero is not None:  # no axis of their own here: they weigh nothing
             self.norms = self.norms - points.zero
+        self.work = 0.0  # distances computed so far
+        self.touched = np.zeros(k, bool)  # clusters whose points or centre changed
         self.centers = np.array(centers, dtype=np.float64)
-        self.k = len(centers)
-        self.work = float(n * self.k)  # distances between points and centres that moved
-        self.touched = np.zeros(self.k, bool)  # clusters whose points or centre changed
         self.first, self.second = np.zeros(n, np.int32), np.zeros(n, np.int32)
         self.near, self.far = np.empty(n), np.full(n, np.inf)
-        self._look()
+        self.third = np.full(n, np.inf)
+        self.sums, self.mass, self.count = np.zeros_like(self.centers), np.zeros(k), np.zeros(k)
+        self._scan(np.arange(n))
         self.recount()
         self.cost = float(self.near @ self.weights)
+
+    @property
+    def k(self) -> int:
+        return len(self.centers)
 
     def copy(self) -> CentreState:
         other = object.__new__(type(self))
@@ -65,9 +80,12 @@ class CentreState:
         self.cost = other.cost
 
     def recount(self) -> None:
-        """Sums and weights from the labels, without the rounding of many changes."""
-        self.sums = self.points.space.code_sums(self.first, self.weights, self.k)
-        self.mass = np.bincount(self.first, self.weights, self.k)
+        """Sums and weights anew from the labels: each label change adds one rounding."""
+        space = self.points.space
+        self.sums[...] = space.code_sums(self.first, self.weights, self.k)
+        self.mass[...] = np.bincount(self.first, self.weights, self.k)
+        self.count[...] = np.bincount(self.first, self.weights > 0.0, self.k)
+        self._clear_empty()
 
     def losses(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,) what the cost rises by without each centre, and (k,) the cost of its points."""
@@ -97,127 +115,256 @@ class CentreState:
         for _ in range(max_iter):
             gain, places = self.gains()
             total = float(gain.sum())
-            hoped = pace * max(total, min(last, 2.0 * total))
-            if total <= low or (self.cost >= target and self.cost - hoped >= target):
+            if total <= low or self._hopeless(target, pace, total, last):
                 break
-            moved = np.flatnonzero(gain > (LOCAL * total + low) / self.k)
+            least = (LOCAL * total + low) / self.k if self.local else 0.0
+            moved = np.flatnonzero(gain > least)
             if not len(moved):
                 break
             before = self.cost
             self.move(moved, places[moved])
             last = before - self.cost
 
+    def _hopeless(self, target: float, pace: float, total: float, last: float) -> bool:
+        if self.cost < target:
+            return False
+        return self.cost - pace * max(total, min(last, 2.0 * total)) >= target
+
     def move(self, codes: np.ndarray, places: np.ndarray) -> None:
         """Put some centres elsewhere; everything else follows, exactly."""
-        self.work += float(self.points.n * len(codes))
-        before = self.first.copy()
+        way = np.zeros(self.k)
+        way[codes] = np.sqrt(((self.centers[codes] - places) ** 2).sum(axis=1))
         self.centers[codes] = places
-        self._look()
-        changed = before != self.first
-        for touched in (codes, before[changed], self.first[changed]):
-            self.touched[touched] = True
-        self.recount()
+        self.touched[codes] = True
+        before = self.first.copy()
+        if self.local and self.k > 1:
+            self._scan(self._update(codes, way))
+        else:
+            self._scan(np.arange(self.points.n))
+        self._relabel(before)
         self.cost = float(self.near @ self.weights)
 
-    def _look(self) -> None:
-        """Find the two nearest of all centres; distances from differences where X is dense."""
-        space, norms = self.points.space, self.norms
-        codes, _ = host_nearest(space, self.centers, norms, min(self.k, 2))
-        self.first[:] = codes[0]
-        self.near[:] = space.own_squares(self.centers, codes[0], norms, None)
-        if self.k > 1:
-            self.second[:] = codes[1]
-            self.far[:] = space.own_squares(self.centers, codes[1], norms, None)
-            turned = self.far < self.near  # products round
-            for one, other in ((self.first, self.second), (self.near, self.far)):
-                one[turned], other[turned] = other[turned], one[turned]
+    def _update(self, codes: np.ndarray, way: np.ndarray) -> np.ndarray:
+        """Bring all points up to date but those that are returned."""
+        moved = np.zeros(self.k, bool)
+        moved[codes] = True
+        low = self.third - self._longest_other_way(codes, way)
+        own, other = moved[self.first], moved[self.second]
+        still = ~own & ~other & (low > 0.0) & (self.far <= low * low)
+        self.third[still] = low[still]
+        rows = np.flatnonzero(~still)
+        own, other, low = own[rows], other[rows], low[rows]
+        p, q = self.first[rows].copy(), self.second[rows].copy()
+        near, far = self.near[rows].copy(), self.far[rows].copy()
+        near[own] = self._squares(rows[own], p[own])
+        far[other] = self._squares(rows[other], q[other])
+        self.work += float(own.sum() + other.sum())
+        reach = np.sqrt(near)  # to the centre p at its new place
+        first, second = p.copy(), q.copy()
+        _swap(far < near, first, second, near, far)
+        bound = self.third[rows]
+        third = np.where((low > 0.0) & (far <= low * low), low, np.nan)
+        if len(codes) <= max(3, self.k // 3):
+            at = np.flatnonzero(np.isnan(third))
+            part = [c[at] for c in (rows, p, q, reach, first, second, near, far, bound)]
+            seen = self._look_at(codes, *part)
+            first[at], second[at], near[at], far[at] = part[4:8]
+            third[at] = np.where(far[at] <= bound[at] ** 2, seen, np.nan)
+        done = ~np.isnan(third)
+        ready = rows[done]
+        self.first[ready], self.second[ready] = first[done], second[done]
+        self.near[ready], self.far[ready] = near[done], far[done]
+        self.third[ready] = third[done]
+        return rows[~done]
 
-    def split(self, code: int, share: float, steps: int = SPLIT_STEPS) -> Split:
+    def _longest_other_way(self, codes: np.ndarray, way: np.ndarray) -> np.ndarray:
+        """(n,) the longest way of a moved centre that is neither of a point's own two."""
+        order = codes[np.argsort(-way[codes], kind="stable")[:3]]
+        longest = np.zeros(self.points.n)
+        open_ = np.ones(self.points.n, bool)
+        for code in order:
+            here = open_ & (self.first != code) & (self.second != code)
+            longest[here] = way[code]
+            open_ &= ~here
+        return longest
+
+    def _look_at(
+        self, codes: np.ndarray, rows: np.ndarray, p: Any, q: Any, reach: Any, *found: Any
+    ) -> np.ndarray:
+        """Insert the moved centres among the two nearest; returns the bound on the rest."""
+        first, second, near, far, bound = found
+        third = bound.copy()
+        for code, apart in zip(codes, cdist(self.centers[codes], self.centers), strict=True):
+            low = apart[p] - reach
+            open_ = (code != p) & (code != q) & (low < third)
+            beyond = open_ & (low > 0.0) & (low * low >= far)
+            third[beyond] = low[beyond]
+            at = np.flatnonzero(open_ & ~beyond)
+            if not len(at):
+                continue
+            new = self._squares(rows[at], np.full(len(at), code))
+            self.work += float(len(at))
+            third[at] = np.minimum(third[at], np.sqrt(np.maximum(new, far[at])))
+            nearer, nearest = at[new < far[at]], at[new < near[at]]
+            values = np.full(len(rows), np.inf)
+            values[at] = new
+            second[nearer], far[nearer] = code, values[nearer]
+            second[nearest], far[nearest] = first[nearest], near[nearest]
+            first[nearest], near[nearest] = code, values[nearest]
+        return third
+
+    def _scan(self, rows: np.ndarray) -> None:
+        """The two nearest of all centres for some points, and a bound on the third."""
+        if not len(rows):
+            return
+        space = self.points.space
+        part = space if len(rows) == space.n else space.with_rows(space.take(rows))
+        k, norms = self.k, self.norms[rows]
+        codes, squares = host_nearest(part, self.centers, norms, min(k, 3))
+        first = codes[0]
+        near = self._squares(rows, first)
+        self.work += float(len(rows) * k)
+        if k > 1:
+            second = codes[1]
+            far = self._squares(rows, second)
+            _swap(far < near, first, second, near, far)
+            self.second[rows], self.far[rows] = second, far
+        if k > 2:
+            length = np.einsum("ij,ij->i", self.centers, self.centers).max()
+            square = squares[2] - self.slack * (norms + length)
+            self.third[rows] = np.sqrt(np.maximum(square, 0.0))
+        self.first[rows], self.near[rows] = first, near
+
+    def _squares(self, rows: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Squared distances of some points from centres, by differences where X is dense."""
+        space = self.points.space
+        part = space.with_rows(space.take(rows))
+        return np.asarray(part.own_squares(self.centers, codes, self.norms[rows], None))
+
+    def _relabel(self, before: np.ndarray) -> None:
+        changed = np.flatnonzero(before != self.first)
+        if not len(changed):
+            return
+        space, weights = self.points.space, self.weights[changed]
+        codes = np.stack([self.first[changed], before[changed]], axis=1)
+        signs = np.array([1.0, -1.0])
+        rows = space.with_rows(space.take(changed))
+        self.sums += rows.code_sums(codes, weights[:, None] * signs, self.k)
+        flat = codes.reshape(-1)
+        self.mass += np.bincount(flat, (weights[:, None] * signs).reshape(-1), self.k)
+        counted = ((weights > 0.0)[:, None] * signs).reshape(-1)
+        self.count += np.bincount(flat, counted, self.k)
+        self.touched[flat] = True
+        self._clear_empty()
+
+    def _clear_empty(self) -> None:
+        empty = self.count < 0.5
+        self.sums[empty], self.mass[empty] = 0.0, 0.0
+
+    def split(self, code: int, share: float, steps: int = 2) -> Split:
         """Part a cluster by a plane through its centre, then by 2-means inside it.
 
         The plane lies across the way to a member that ``share`` of the cluster's cost points to.
         """
         center = self.centers[code]
-        split = Split(-1.0, center, center)
+        none = Split(-1.0, center, center)
         rows = np.flatnonzero(self.first == code)
-        weights = self.weights[rows]
-        course = np.cumsum(self.near[rows] * weights)
-        if len(rows) < 2 or not course[-1] > 0.0:
-            return split
-        row = min(int(np.searchsorted(course, share * course[-1], side="right")), len(rows) - 1)
-        across = self.points.take(rows[[row]])[0] - center
-        level, X = float(across @ center), self.points.space.take(rows)
+        weights, space = self.weights[rows], self.points.space
+        if len(rows) < 2:
+            return none
+        at, total = rows_at_shares(space, self.near[rows] * weights, np.array([share]))
+        if not total > 0.0:
+            return none
+        X = space.take(rows)
+        across = self.points.take(rows[at])[0] - center
+        level, found = float(across @ center), none
         for _ in range(steps + 1):
-            side = X @ across > level
-            both = np.stack([weights * side, weights * ~side])
-            mass, sums = both.sum(axis=1), np.asarray(both @ X)
-            if not mass.all():
+            side = np.asarray(X @ across) > level
+            self.work += float(len(rows))
+            sums = self._sides(X, side, weights)
+            mass = np.array([weights[side].sum(), weights[~side].sum()])
+            if not (mass > 0.0).all():
                 break
-            places, gain = self._parted(sums, mass, center)
-            grown = gain > split.gain * (1.0 + SPLIT_GROWTH)
-            split = Split(gain, places[0], places[1])
+            places = means(self.points, sums, mass, np.stack([center, center]))
+            gain = self._split_gain(sums, mass, places)
+            grown = gain > found.gain * (1.0 + SPLIT_GROWTH)
+            found = Split(gain, places[0], places[1])
             if not grown:
                 break
             across = places[0] - places[1]
             level = 0.5 * float(places[0] @ places[0] - places[1] @ places[1])
-        return split
+        return found
 
-    def _parted(
-        self, sums: np.ndarray, mass: np.ndarray, center: np.ndarray
-    ) -> tuple[np.ndarray, float]:
-        """The means of both parts of a cluster, and what the cost falls by with both."""
+    def _sides(self, X: Any, side: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        both = np.stack([np.where(side, weights, 0.0), np.where(side, 0.0, weights)])
+        return np.asarray(both @ X)
+
+    def _split_gain(self, sums: np.ndarray, mass: np.ndarray, places: np.ndarray) -> float:
         if self.points.frame.directions:
-            length = np.sqrt((sums**2).sum(axis=1))
-            places = means(self.points, sums, mass, np.stack([center, center]))
-            return places, 2.0 * float(length.sum() - np.linalg.norm(sums.sum(axis=0)))
-        places = sums / mass[:, None]
-        gap = places[0] - places[1]
-        return places, float(mass[0] * mass[1] / (mass[0] + mass[1]) * (gap @ gap))
+            length = np.sqrt((sums**2).sum(axis=1)).sum()
+            return 2.0 * float(length - np.sqrt((sums.sum(axis=0) ** 2).sum()))
+        return float(mass.prod() / mass.sum() * ((places[0] - places[1]) ** 2).sum())
 
     def transfers(self) -> int:
         """Hand points to their second nearest cluster where the exact cost falls (Hartigan).
 
-        Of each cluster one point goes or comes, those with the greatest gains; the centres are
-        then moved to the means. Returns how many points went over.
+        Both means follow each transfer; the centres are then moved there. Returns how many points
+        went over.
         """
         if self.k == 1:
             return 0
+        sums, mass = self.sums.copy(), self.mass.copy()
+        filled = self.count > 0.5
         w, p, q = self.weights, self.first, self.second
-        rows = np.flatnonzero((w > 0.0) & (self.mass[p] > w * (1.0 + 1e-9)) & (self.mass[q] > 0.0))
-        gain = self._transfer_gains(rows)
-        pays = gain > TRANSFER_SLACK * (self.near[rows] + self.far[rows])
-        rows, gain = rows[pays], gain[pays]
-        free, gone = np.ones(self.k, bool), []
-        for row in rows[np.argsort(-gain, kind="stable")]:
-            pair = [self.first[row], self.second[row]]
-            if free[pair].all():
-                free[pair] = False
-                gone.append(row)
-        if gone:
-            p, q, w = self.first[gone], self.second[gone], self.weights[gone]
-            sums, mass = self.sums.copy(), self.mass.copy()
-            weighted = w[:, None] * self.points.take(np.array(gone))
-            sums[p] -= weighted
-            sums[q] += weighted
-            mass[p] -= w
-            mass[q] += w
-            codes = np.flatnonzero(~free)
-            self.move(codes, means(self.points, sums, mass, self.centers)[codes])
-        return len(gone)
-
-    def _transfer_gains(self, rows: np.ndarray) -> np.ndarray:
-        """What the cost falls by if each point goes to its second nearest cluster, all else fixed.
-
-        Exact where centres stand on their means.
-        """
-        w, p, q = self.weights[rows], self.first[rows], self.second[rows]
-        near, far = self.near[rows], self.far[rows]
+        rows = np.flatnonzero((w > 0.0) & (mass[p] > w * (1.0 + 1e-9)) & filled[q])
         if not self.points.frame.directions:
-            return w * (
-                self.mass[p] / (self.mass[p] - w) * near - self.mass[q] / (self.mass[q] + w) * far
-            )
-        length = np.sqrt(np.einsum("ij,ij->i", self.sums, self.sums))
-        own, other = (1.0 - 0.5 * near) * length[p], (1.0 - 0.5 * far) * length[q]  # xᵀS of both
-        less = np.sqrt(np.maximum(length[p] ** 2 - 2.0 * w * own + w * w, 0.0))
-        more = np.sqrt(np.maximum(length[q] ** 2 + 2.0 * w * other + w * w, 0.0))
-        return 2.0 * (less + more - length[p] - length[q])
+            w, p, q = w[rows], p[rows], q[rows]
+            leave = mass[p] / (mass[p] - w) * self.near[rows]
+            enter = mass[q] / (mass[q] + w) * self.far[rows]
+            rows = rows[leave > enter * (1.0 + TRANSFER_SLACK)]
+        else:
+            rows = rows[self._crossing(rows)]
+        gone = np.zeros(self.k, bool)
+        n_gone = 0
+        for row in rows:
+            p, q, w = self.first[row], self.second[row], self.weights[row]
+            if mass[p] > w * (1.0 + 1e-9):
+                x = self.points.take(np.array([row]))[0]
+                if self._pays(x, w, sums[p], mass[p], sums[q], mass[q]):
+                    sums[p] -= w * x
+                    sums[q] += w * x
+                    mass[p] -= w
+                    mass[q] += w
+                    gone[p] = gone[q] = True
+                    n_gone += 1
+        self.work += 2.0 * len(rows)
+        if n_gone:
+            codes = np.flatnonzero(gone)
+            self.move(codes, means(self.points, sums, mass, self.centers)[codes])
+        return n_gone
+
+    def _crossing(self, rows: np.ndarray) -> np.ndarray:
+        """Whether the sums of both clusters together get longer if a point goes over (cosine)."""
+        w, p, q = self.weights[rows], self.first[rows], self.second[rows]
+        length = np.einsum("ij,ij->i", self.sums, self.sums)
+        root = np.sqrt(length)
+        safe = np.where(root > 0.0, root, 1.0)
+        # xᵀS of both from the distances: centres stand on normalised sums, or nearly.
+        own, other = (1.0 - 0.5 * self.near[rows]) * safe[p], (1 - 0.5 * self.far[rows]) * safe[q]
+        less = np.sqrt(np.maximum(length[p] - 2.0 * w * own + w * w, 0.0))
+        more = np.sqrt(np.maximum(length[q] + 2.0 * w * other + w * w, 0.0))
+        return less + more > (root[p] + root[q]) * (1.0 + TRANSFER_SLACK)
+
+    def _pays(self, x: Any, w: float, from_: Any, mass: float, to: Any, other: float) -> bool:
+        if self.points.frame.directions:
+            gone, come = from_ - w * x, to + w * x
+            lengths = [float(np.sqrt(s @ s)) for s in (gone, come, from_, to)]
+            return lengths[0] + lengths[1] > (lengths[2] + lengths[3]) * (1.0 + TRANSFER_SLACK)
+        near, far = ((x - from_ / mass) ** 2).sum(), ((x - to / other) ** 2).sum()
+        enter = other / (other + w) * far
+        return bool(mass / (mass - w) * near > enter * (1.0 + TRANSFER_SLACK))
+
+
+def _swap(where: np.ndarray, first: Any, second: Any, near: Any, far: Any) -> None:
+    first[where], second[where] = second[where], first[where]
+    near[where], far[where] = far[where], near[where]
