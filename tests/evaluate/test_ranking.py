@@ -8,9 +8,11 @@ from scipy import stats
 
 import wellsep as ws
 from wellsep._text.sentences import listing
-from wellsep.evaluate import Ranking, Scores, ace, partition_details, rank
+from wellsep.evaluate import Ranking, Scores, ace, rank
 from wellsep.evaluate.certainty.confidence import summarise
+from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.ranks import rank_correlation, ranks
+from wellsep.partitions import encode
 from wellsep.runs import Run, Runs
 
 MATRIX = np.array([[0.1, 0.5, 0.3, 0.5], [0.2, 0.6, 0.35, 0.6], [0.0, 0.4, 0.3, 0.4]])
@@ -135,32 +137,26 @@ def choice_runs() -> Runs:
     return Runs.from_parts(spaces, {"good": truth, "bad": rng.integers(0, 3, 60)})
 
 
-def test_the_chosen_partition_is_described_object_by_object():
+def test_the_best_partition_is_described_object_by_object(tmp_path):
     runs = choice_runs()
-    result = ace(ws.score_runs(runs))
-    choice = partition_details(runs, result)
-    assert choice.partition == "good"
+    judgement = ws.judge(runs, judge="ace", n_draws=0)
+    details, result = judgement.details, judgement.by_ace
+    assert details.partition == "good"
     heaviest = result.winner.spaces[int(np.argmax(result.winner.weights))]
-    assert choice.space == result.spaces[heaviest]
-    X = runs.spaces[choice.space]
-    np.testing.assert_allclose(choice.widths, ws.silhouette_samples(X, runs.partitions["good"]))
-    np.testing.assert_allclose(choice.margins, ws.margins(X, runs.partitions["good"]))
-    assert choice.clusters == ("0", "1", "2")
-
-
-def test_another_partition_and_space_can_be_described(tmp_path):
-    runs = choice_runs()
-    choice = partition_details(runs, ace(ws.score_runs(runs)), partition="bad", space="s2")
-    again = type(choice).load(choice.save(tmp_path / "choice"))
-    assert (again.partition, again.space) == ("bad", "s2")
-    np.testing.assert_array_equal(again.widths, choice.widths)
+    assert details.space == result.spaces[heaviest]
+    X = runs.spaces[details.space]
+    np.testing.assert_allclose(details.widths, ws.silhouette_samples(X, runs.partitions["good"]))
+    np.testing.assert_allclose(details.margins, ws.margins(X, runs.partitions["good"]))
+    assert details.clusters == ("0", "1", "2")
+    again = type(details).load(details.save(tmp_path / "details"))
+    assert (again.partition, again.space) == (details.partition, details.space)
+    np.testing.assert_array_equal(again.widths, details.widths)
 
 
 def test_what_cannot_be_computed_is_noted_not_raised():
-    runs = Runs([*choice_runs(), Run("lump", labels=np.zeros(60, int))])
-    choice = partition_details(runs, ace(ws.score_runs(runs)), partition="lump")
-    assert np.isnan(choice.widths).all()
-    assert any("Silhouette widths are undefined" in note for note in choice.notes)
+    details = object_details(choice_runs().spaces["s0"], encode(np.zeros(60, int)), "s0")
+    assert np.isnan(details.widths).all()
+    assert any("Silhouette widths are undefined" in note for note in details.notes)
 
 
 @pytest.mark.parametrize("kind", ["spearman", "kendall"])

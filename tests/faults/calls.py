@@ -18,7 +18,6 @@ from wellsep.evaluate import (
     input_scores,
     mean_scores,
     own_space_scores,
-    partition_details,
     rank,
     rank_confidence,
     rank_embeddings,
@@ -210,7 +209,6 @@ def calls(folder: Path) -> dict[str, Call]:
             rank_confidence, runs=made, scores=scores, result=result, n_draws=2
         ),
         "rank_embeddings": call(rank_embeddings, judgement=judgement),
-        "partition_details": call(partition_details, runs=made, result=result),
         "render_report": call(
             ws.render_report, result=judgement, path=folder / "page.html", runs=made
         ),

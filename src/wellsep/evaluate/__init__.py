@@ -8,7 +8,7 @@ from wellsep.evaluate.clusters.agreed import AgreedGroups, Question
 from wellsep.evaluate.clusters.describing import describe_clusters
 from wellsep.evaluate.clusters.description import ClusterDescription
 from wellsep.evaluate.clusters.judged import JudgedClusters
-from wellsep.evaluate.clusters.objects import PartitionDetails, partition_details
+from wellsep.evaluate.clusters.objects import PartitionDetails
 from wellsep.evaluate.clusters.tree import ResolutionTree, resolution_tree
 from wellsep.evaluate.embeddings import EmbeddingRanking
 from wellsep.evaluate.judgement import Judgement, rank_embeddings
@@ -58,7 +58,6 @@ __all__ = [
     "judge",
     "mean_scores",
     "own_space_scores",
-    "partition_details",
     "rank",
     "rank_confidence",
     "rank_embeddings",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from wellsep._files.records import Record, freeze
-from wellsep.partitions import Partitions, is_noise
+from wellsep.partitions import Partitions
 
 MOST_BYTES = 50_000_000
 MOST_DRAWN = 2000  # objects, where none are drawn already
@@ -49,54 +48,40 @@ class KeptCodes(Record):
     def keep(
         cls, distinct: Partitions, objects: np.ndarray, contenders: Sequence[int]
     ) -> KeptCodes | None:
-        """Take the codes of distinct partitions; None where they take more than 50 MB.
-
-        Examples
-        --------
-        >>> two = Partitions.from_labels({"a": ["x", "x", "y"], "b": [4, -1, 4]})
-        >>> codes = KeptCodes.keep(two, np.array([0, 2]), [1])
-        >>> codes.drawn.tolist(), codes.whole_of(1).tolist(), codes.labels_of(1)
-        ([[0, 1], [0, 0]], [0, -1, 0], ('4',))
-        """
-        real = [~is_noise(labels) for labels in distinct.classes]
-        kind = np.min_scalar_type(-1 - max(int(r.sum()) for r in real))
+        """Take the codes of distinct partitions; None where they take more than 50 MB."""
+        clusters = distinct.clusters_only()
+        n_clusters = clusters.n_clusters
+        kind = np.min_scalar_type(-1 - int(n_clusters.max()))
         cells = len(distinct) * len(objects) + len(contenders) * distinct.n_objects
-        labels = [str(v) for c, r in zip(distinct.classes, real, strict=True) for v in c[r]]
-        names = np.array(labels, dtype=str)
-        if cells * kind.itemsize + names.nbytes + 8 * len(names) > MOST_BYTES:
+        labels = np.array([str(v) for known in clusters.classes for v in known], dtype=str)
+        if cells * kind.itemsize + labels.nbytes + 8 * len(labels) > MOST_BYTES:
             return None
-        places = {m: place for place, m in enumerate(contenders)}
-        drawn = np.empty((len(distinct), len(objects)), dtype=kind)
-        whole = np.empty((len(contenders), distinct.n_objects), dtype=kind)
-        sizes = []
-        for m, (codes, counted) in enumerate(zip(distinct.codes, real, strict=True)):
-            number = np.append(np.where(counted, np.cumsum(counted) - 1, -1), -1)
-            own = number[codes]  # the last is that of -1
-            drawn[m] = own[objects]
-            if m in places:
-                whole[places[m]] = own
-            sizes.append(np.bincount(own[own >= 0], minlength=int(counted.sum())))
+        sizes = [
+            np.bincount(codes[codes >= 0], minlength=k)
+            for codes, k in zip(clusters.codes, n_clusters, strict=True)
+        ]
         return cls(
             freeze(objects),
-            freeze(drawn),
-            freeze(contenders, np.intp),
-            freeze(whole),
-            freeze([int(counted.sum()) for counted in real], np.intp),
-            freeze(names),
-            freeze(np.concatenate(sizes), np.intp),
+            drawn=freeze(clusters.codes[:, objects], kind),
+            contenders=freeze(contenders, np.intp),
+            whole=freeze(clusters.codes[list(contenders)], kind),
+            n_clusters=freeze(n_clusters, np.intp),
+            labels=freeze(labels),
+            sizes=freeze(np.concatenate(sizes), np.intp),
         )
 
-    @cached_property
-    def _ends(self) -> np.ndarray:
-        return np.append(0, np.cumsum(self.n_clusters))
+    def _of(self, m: int) -> slice:
+        """Where the clusters of a distinct partition stand among all."""
+        end = int(self.n_clusters[: m + 1].sum())
+        return slice(end - int(self.n_clusters[m]), end)
 
     def labels_of(self, m: int) -> tuple[str, ...]:
         """The labels of the clusters of a distinct partition."""
-        return tuple(self.labels[self._ends[m] : self._ends[m + 1]].tolist())
+        return tuple(self.labels[self._of(m)].tolist())
 
     def sizes_of(self, m: int) -> np.ndarray:
         """(K,) objects of each cluster of a distinct partition."""
-        sizes: np.ndarray = self.sizes[self._ends[m] : self._ends[m + 1]]
+        sizes: np.ndarray = self.sizes[self._of(m)]
         return sizes
 
     def whole_of(self, m: int) -> np.ndarray | None:

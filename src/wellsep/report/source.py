@@ -22,9 +22,9 @@ from wellsep.evaluate import (
     Judgement,
     PartitionDetails,
     Ranking,
-    partition_details,
 )
 from wellsep.evaluate.clusters.describing import describe_best
+from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.kept_codes import KeptCodes
 from wellsep.partitions import Partitions, encode
 from wellsep.report.sections.members import PICTURES, images_of_folder, is_images, read_images
@@ -80,9 +80,10 @@ def collect_evidence(
             codes = _codes(ranking, runs, scores.plot_coordinates)
         if details is None and ace is not None:
             noise = "exclude" if scores.settings is None else scores.settings.noise  # as judged
-            details = partition_details(runs, ace, partition=ranking.best, noise=noise)
+            space = ace.heaviest_spaces[0][0]
             best = encode(runs.partitions[ranking.best], noise=noise, name=ranking.best)
-            pair = [(ranking.best, details.space)]
+            details = object_details(runs.spaces[space], best, space)
+            pair = [(ranking.best, space)]
             described = describe_best(
                 runs.spaces, best, pair, X=runs.features, ids=runs.ids, details=details
             )

@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import UndefinedIndex, check_choice, check_data
-from wellsep._checks.values import check_kind
+from wellsep._checks.arrays import UndefinedIndex, check_data
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import count
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.statistics.centre_distances import NearestPlanes
 from wellsep.distances.base import PairSpace
-from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.indices import local_connectivity, silhouette_samples
 from wellsep.indices.lcd import open_around
-from wellsep.partitions import Partitions, encode
-from wellsep.runs import Runs
+from wellsep.partitions import Partitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,70 +70,20 @@ class PartitionDetails(Result, row_names="object"):
         yield from self.notes
 
 
-def partition_details(
-    runs: Runs,
-    result: AceResult,
-    *,
-    partition: str | None = None,
-    space: str | None = None,
-    noise: str = "exclude",
-) -> PartitionDetails:
-    """Compute silhouette width, margin and LCD of every object in the best partition.
-
-    Parameters
-    ----------
-    runs : Runs
-        The runs that were scored.
-    result : AceResult
-        From :func:`wellsep.ace`.
-    partition : str, optional
-        The best one by default (of several that tie, the first by name).
-    space : str, optional
-        By default the space that counts most in the answer.
-    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude" and "penalize": such objects have no
-        values. "cluster": they are one cluster. "singletons": each is a cluster. "error": they are
-        refused.
-
-    Returns
-    -------
-    PartitionDetails
-
-    Examples
-    --------
-    >>> import numpy as np, wellsep as ws
-    >>> from wellsep.evaluate import partition_details
-    >>> X = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1]])
-    >>> runs = ws.Runs.from_parts({"flat": X}, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]})
-    >>> result = ws.ace(ws.score_runs(runs), dip=False)
-    >>> details = partition_details(runs, result)
-    >>> details.partition, details.widths.round(2).tolist(), details.margins.tolist()
-    ('good', [0.8, 0.8, 0.8, 0.8], [2.5, 2.5, 2.5, 2.5])
-    """
-    check_kind("runs", runs, Runs, "load a folder with load_runs")
-    check_kind("result", result, AceResult, "make one with ace or judge")
-    name = result.best if partition is None else partition
-    space = result.heaviest_spaces[0][0] if space is None else space
-    check_choice("partition", name, runs.partitions)
-    check_choice("space", space, runs.spaces)
-    encoded = encode(runs.partitions[name], noise=noise, name=name)
-    return object_details(runs.spaces[space], encoded, space)
-
-
 def object_details(
     X: Any, partition: Partitions, space: str, *, device: Any = None, connectivity: bool = True
 ) -> PartitionDetails:
-    """The details of one partition of X; `space` says what X is called.
-
-    Without ``connectivity`` there are no disagreements.
-    """
+    """The details of one partition of X, called ``space``; LCD only with ``connectivity``."""
     if not isinstance(X, PairSpace):  # distances stay on the host: a tensor would pass for rows
         X = open_space(check_data(X, sparse=True), device=device).given
     notes: list[str] = []
     unknown = freeze(np.full(partition.n_objects, np.nan))
+    planes = planes_between(X, partition)
 
-    def values_of(what: str, function: Callable[[], Any]) -> np.ndarray:
+    def values_of(what: str, function: Callable[[], Any], *, dense: bool = True) -> np.ndarray:
         try:
+            if dense and sp.issparse(X):  # centring would fill it in
+                raise UndefinedIndex("the space is sparse.")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of small clusters: sizes are shown
                 return freeze(function(), float)
@@ -144,47 +91,34 @@ def object_details(
             notes.append(f"{what} undefined: {str(reason).rstrip('.')}.")
             return unknown
 
-    planes = planes_between(X, partition)
+    def margins() -> np.ndarray:
+        if (k := len(partition.classes[0])) < 2:
+            raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
+        return planes.distances
+
+    widths = values_of(
+        "Silhouette widths are", lambda: silhouette_samples(X, partition), dense=False
+    )
+    margin, disagreements = values_of("Margins are", margins), unknown
+    if connectivity:
+        disagreements = values_of(
+            "Local connectivity is", lambda: local_connectivity(X, partition).objects
+        )
     return PartitionDetails(
         partition.names[0],
         space,
         codes=freeze(partition.codes[0]),
         clusters=tuple(str(label) for label in partition.classes[0]),
-        widths=values_of("Silhouette widths are", lambda: silhouette_samples(X, partition)),
-        margins=values_of("Margins are", lambda: _margins(_placed(X), partition, planes)),
+        widths=widths,
+        margins=margin,
         nearest=freeze(planes.rivals),
-        disagreements=values_of(
-            "Local connectivity is", lambda: local_connectivity(_placed(X), partition).objects
-        )
-        if connectivity
-        else unknown,
+        disagreements=disagreements,
         notes=tuple(notes),
     )
 
 
-def _placed(X: Any) -> Any:
-    """X, or an error where it is sparse: centring would make it dense."""
-    if sp.issparse(X):
-        raise UndefinedIndex("the space is sparse.")
-    return X
-
-
-def _margins(X: Any, partition: Partitions, planes: NearestPlanes) -> np.ndarray:
-    if (k := len(partition.classes[0])) < 2:
-        raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
-    return planes.distances
-
-
 def planes_between(X: Any, partition: Partitions) -> NearestPlanes:
-    """Of each object the nearest plane between its cluster's mean and another; none if sparse.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wellsep.partitions import encode
-    >>> planes_between(np.array([[0.0], [1.0], [4.0], [9.0]]), encode([0, 0, 1, 2])).rivals.tolist()
-    [1, 1, 0, 1]
-    """
+    """Of each object the nearest plane between its cluster's mean and another; none if sparse."""
     n = partition.n_objects
     if sp.issparse(X) or not len(partition.classes[0]):
         return NearestPlanes(np.full(n, np.nan), np.full(n, np.nan), np.full(n, -1))
