@@ -77,7 +77,6 @@ def test_every_index_is_the_one_in_memory(data, rows, on_cluster):
     [
         ws.KMeans(K, init="random", n_init=1, random_state=0),
         ws.CFMeans(K, schedule="oscillate", init="random", max_moves=2, random_state=0),
-        ws.LOFKMeans(K, n_init=1, random_state=0),
     ],
     ids=lambda model: type(model).__name__,
 )

@@ -1,4 +1,4 @@
-"""k-means, cf-means and LOFKM on dask collections end where they end in memory."""
+"""k-means and cf-means on dask collections end where they end in memory."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ def estimators(X):
         "CFMeans that repels": ws.CFMeans(
             K, init=start, schedule="repel", max_moves=3, n_init=1, random_state=1
         ),
-        "LOFKMeans": ws.LOFKMeans(K, init=start, n_neighbors=4),
     }
 
 
@@ -78,11 +77,9 @@ def test_a_fit_ends_where_it_ends_in_memory_and_publishes_the_same(X, rows, name
         assert there.cfq_ == pytest.approx(here.cfq_, rel=1e-9)
         np.testing.assert_allclose(there.margins_.compute(), here.margins_, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(there.steps_["objective"], here.steps_["objective"], rtol=1e-9)
-    if isinstance(here, ws.LOFKMeans):
-        np.testing.assert_allclose(there.lof_scores_, here.lof_scores_, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["KMeans", "CFMeans", "LOFKMeans", "KMeans from random rows"])
+@pytest.mark.parametrize("name", ["KMeans", "CFMeans", "KMeans from random rows"])
 def test_weights_on_dask_weigh_what_they_weigh_in_memory(X, name):
     rows = da.from_array(X, chunks=((90, 1, 60, 29), -1))
     weights = np.random.default_rng(2).integers(0, 3, N).astype(float)

@@ -28,7 +28,6 @@ from wellsep.compute.statistics.neighbour_graph import (
     NeighbourGraph,
     local_outlier_factor,
     nearest_neighbours,
-    neighbours_in_chunks,
 )
 
 POWER = 4  # of the falling weights: 1/LOF is too soft, a far point's pull grows with its square
@@ -50,6 +49,10 @@ class _WeightedByOutliers(CentroidClusterer):
     """k-means of dense points with weights from their outlier factors."""
 
     def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
+        if is_dask(X) and reset:
+            raise TypeError(
+                "X must be in memory here, got a dask collection; pass X.compute() if it fits."
+            )
         if sp.issparse(X):
             raise TypeError(
                 "X must be dense here, got a sparse matrix; "
@@ -314,13 +317,6 @@ class RobustKMeans(_WeightedByOutliers):
         super()._publish(points, ended, given)
         self.weights_ = ended.weights
 
-    def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
-        if is_dask(X) and reset:
-            raise TypeError(
-                "X must be in memory here, got a dask collection; pass X.compute() if it fits."
-            )
-        return super()._validated(X, reset=reset, **options)
-
 
 def check_trim(trim: Any) -> float | str | None:
     """A share below one half, "auto" or None."""
@@ -379,16 +375,8 @@ def robust_weights(
 def _neighbours(
     name: str, X: Any, size: int, sample_weight: Any, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray, NeighbourGraph | None]:
-    """Weights of the points, those that have some, and their neighbours, None where there are none.
-
-    On Dask the graph, 16 bytes a neighbour, and the weights are gathered, X is not.
-    """
-    in_chunks = is_dask(getattr(X, "array", None))
-    n = X.n if in_chunks else len(X)
-    if sample_weight is None:
-        given = np.ones(n)
-    else:
-        given = np.asarray(sample_weight.compute()) if in_chunks else sample_weight
+    """Weights of the points, those that have some, and their neighbours if there are any."""
+    given = np.ones(len(X)) if sample_weight is None else sample_weight
     counted = np.flatnonzero(given > 0)
     t = min(size, len(counted) - 1)
     if t < size:
@@ -399,11 +387,6 @@ def _neighbours(
         )
     if t < 1:
         return given, counted, None
-    if in_chunks:
-        from wellsep.compute.engine.dask.engine import open_task
-
-        task = open_task(X.array, np.where(given > 0, 0, -1))
-        return given, counted, neighbours_in_chunks(task, t)
     X = in_safe_units(to_numpy(X) if device_of(X) is None else X)[0]
     return given, counted, nearest_neighbours(X[counted], t, n_jobs=n_jobs)
 

@@ -18,7 +18,6 @@ from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.engine.threads import one_openmp_thread
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import CLOSE
-from wellsep.compute.requests import Block, Task
 from wellsep.distances.base import PairSpace
 
 METHODS = ("exact", "kd-tree", "brute")
@@ -44,23 +43,6 @@ class NeighbourGraph:
     indices: np.ndarray
     distances: np.ndarray
     method: str = "brute"
-
-    @classmethod
-    def merged(cls, parts: list[NeighbourGraph]) -> NeighbourGraph:
-        """The k nearest of what searches among several sets of objects found."""
-        k = parts[0].indices.shape[1]
-        indices = np.concatenate([p.indices for p in parts], axis=1)
-        distances = np.concatenate([p.distances for p in parts], axis=1)
-        # Who was in several sets was found in each: of the same index all but one go.
-        by_index = np.argsort(indices, axis=1, kind="stable")
-        ordered = np.take_along_axis(indices, by_index, axis=1)
-        again = np.zeros(indices.shape, dtype=bool)
-        same = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
-        np.put_along_axis(again, by_index[:, 1:], same, axis=1)
-        distances = np.where(again, np.inf, distances)
-        order = np.lexsort((indices, distances), axis=1)[:, :k]
-        indices = np.take_along_axis(indices, order, axis=1)
-        return cls(indices, np.take_along_axis(distances, order, axis=1), parts[0].method)
 
 
 def nearest_neighbours(
@@ -262,49 +244,6 @@ def gap_squares(X: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarr
         difference = column[others].astype(np.float64, copy=False) - column[rows, None]
         squares += difference * difference
     return squares
-
-
-def neighbours_in_chunks(task: Any, n_neighbors: int) -> NeighbourGraph:
-    """The nearest among the counted rows of each, numbered among themselves, by pairs of blocks."""
-    found = task.fold_strips(None, neighbours_of_two, _in_order, n_neighbors)
-    counted = found.counted
-    number = np.cumsum(counted) - 1
-    return NeighbourGraph(number[found.indices], found.distances, "blocks")
-
-
-class InOrder(NamedTuple):
-    """Neighbours of the counted rows of consecutive blocks, numbered among all rows."""
-
-    indices: np.ndarray  # (c, t)
-    distances: np.ndarray
-    counted: np.ndarray  # (b,) bool
-
-    @classmethod
-    def merged(cls, parts: list[InOrder]) -> InOrder:
-        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _in_order(block: Block, graph: NeighbourGraph, t: int) -> InOrder:
-    return InOrder(graph.indices, graph.distances, block.codes[0] >= 0)
-
-
-def neighbours_of_two(
-    left: Task, right: Task, places: tuple[int, int], t: int
-) -> tuple[NeighbourGraph, NeighbourGraph | None]:
-    """Neighbours among two blocks together, for the counted rows of each; -1 where fewer exist."""
-    blocks = [left] if places[0] == places[1] else [left, right]
-    counted = [np.flatnonzero(task.partitions.codes[0] >= 0) for task in blocks]
-    numbers = np.concatenate([first + at for first, at in zip(places, counted, strict=False)])
-    X = np.concatenate([task.space.X[at] for task, at in zip(blocks, counted, strict=True)])
-    indices, distances = np.full((len(X), t), -1), np.full((len(X), t), np.inf)
-    some = min(t, len(X) - 1)
-    if some > 0:
-        graph = nearest_neighbours(X, some, n_jobs=1)
-        indices[:, :some], distances[:, :some] = numbers[graph.indices], graph.distances
-    edges = [len(counted[0])]
-    graphs = map(NeighbourGraph, np.split(indices, edges), np.split(distances, edges))
-    mine, theirs = graphs
-    return mine, None if len(blocks) == 1 else theirs
 
 
 def local_outlier_factor(graph: NeighbourGraph) -> np.ndarray:
