@@ -16,11 +16,12 @@ def by_definition(X, k):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-@pytest.mark.parametrize("method", ["exact", "kd-tree", "brute"])
+@pytest.mark.parametrize("tree_features", [0, 14, 30])
 @pytest.mark.parametrize("d", [1, 5, 30])
-def test_exact_searches_find_the_nearest(method, d, offset):
+def test_trees_and_blocks_find_the_nearest(tree_features, d, offset, monkeypatch):
+    monkeypatch.setattr(neighbours, "TREE_FEATURES", tree_features)
     X = np.random.default_rng(0).normal(size=(200, d)) + offset
-    graph = nearest_neighbours(X, 6, method=method)
+    graph = nearest_neighbours(X, 6)
     np.testing.assert_allclose(graph.distances, by_definition(X, 6), rtol=1e-12)
     assert (graph.indices != np.arange(200)[:, None]).all()
 
@@ -31,10 +32,11 @@ def test_float32_data_have_float64_distances():
     np.testing.assert_allclose(graph.distances, by_definition(X, 3), rtol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["kd-tree", "brute"])
-def test_duplicates_never_put_an_object_among_its_own_neighbours(method):
+@pytest.mark.parametrize("tree_features", [0, 14])
+def test_duplicates_never_put_an_object_among_its_own_neighbours(tree_features, monkeypatch):
+    monkeypatch.setattr(neighbours, "TREE_FEATURES", tree_features)
     X = np.repeat([[0.0, 1.0], [2.0, 2.0]], 20, axis=0)
-    graph = nearest_neighbours(X, 4, method=method)
+    graph = nearest_neighbours(X, 4)
     assert (graph.distances == 0).all()
     assert (graph.indices != np.arange(40)[:, None]).all()
 
@@ -43,7 +45,7 @@ def test_duplicates_never_put_an_object_among_its_own_neighbours(method):
 def test_crowded_spots_have_the_distances_of_the_definition(k):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(25, 2))[rng.integers(25, size=200)]
-    graph = nearest_neighbours(X, k, method="kd-tree")
+    graph = nearest_neighbours(X, k)
     np.testing.assert_allclose(graph.distances, by_definition(X, k), atol=1e-12)
     assert (graph.indices != np.arange(200)[:, None]).all()
     assert all(len(set(row)) == k for row in graph.indices)
@@ -52,7 +54,7 @@ def test_crowded_spots_have_the_distances_of_the_definition(k):
 def test_a_hundred_thousand_coinciding_objects_are_no_burden():
     X = np.zeros((100_000, 2))
     X[:10] = np.arange(20).reshape(10, 2)
-    graph = nearest_neighbours(X, 5, method="kd-tree")
+    graph = nearest_neighbours(X, 5)
     assert (graph.distances[10:] == 0).all()
     np.testing.assert_allclose(graph.distances[9], [2 * 2**0.5 * i for i in range(1, 6)])
 

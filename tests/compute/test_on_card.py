@@ -137,7 +137,7 @@ def test_neighbours_are_those_of_the_host(d, t, as_card):
 
     X = np.random.default_rng(7).normal(size=(700, d)) + 5
     rows = np.array([3, 600, 17])
-    host = nearest_neighbours(X, t, method="brute")
+    host = nearest_neighbours(X, t)
     ours = nearest_neighbours(torch.tensor(X), t)
     some = nearest_neighbours(torch.tensor(X), t, rows=rows)
     assert np.array_equal(ours.indices, host.indices)

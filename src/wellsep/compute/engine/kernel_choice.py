@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks.arrays import kernels_wanted
+from wellsep._checks.arrays import device_of, kernels_wanted
 from wellsep._text.sentences import shown
 from wellsep.compute.metrics.table import Metric, Rows, half, numpy_squares, root
 
@@ -43,6 +43,11 @@ def choose(function: Callable[..., Any], rows: Any, *size: Any) -> Callable[...,
             if twin.usable(rows, *size):
                 return twin.function
     return function
+
+
+def device_usable(X: Any) -> bool:
+    """Whether X lies on an accelerator, and ``compute/engine/device`` may work on it there."""
+    return device_of(X) is not None and kernels_wanted()
 
 
 def is_numpy(rows: Any, *size: Any) -> bool:

@@ -1,8 +1,7 @@
 """Representatives of clusters, farthest first, and the densities around and between them.
 
-Objects often tie: which is farthest, which two are nearest, who lies just within a radius. Rows are
-therefore taken about the mean rounded to whole numbers: squared distances of whole numbers are then
-exact, from differences or from products, ties are ties, and of equals the first object is taken.
+Objects often tie. Rows are therefore taken about the mean rounded to whole numbers: squared
+distances of whole numbers are exact, ties are ties, and of equals the first object is taken.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.rows import Space, host
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
+from wellsep.compute.data.rows import host
+from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.engine.threads import in_threads
 from wellsep.compute.metrics.table import numpy_squares, rows_of
 from wellsep.compute.requests import Task, Want
@@ -32,22 +31,14 @@ class Representatives(NamedTuple):
 
     deviations: np.ndarray  # (K,) root of Σ‖x − v‖²/(n − 1); 0 for a single object
     between: Between
-    shares: (
-        np.ndarray
-    )  # (S, K) mean share of the cluster near its representatives, for each shrinkage
+    shares: np.ndarray  # (S, K) mean share of the cluster near them, for each shrinkage
 
 
 def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Options: ``count`` of representatives; ``rule`` of the radii, "mean" or "first" (of the two
     clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
-    return choose(represented_on_host, task.space)(task, wants)
-
-
-def _device_usable(space: Space) -> bool:
-    return space.on_device
-
-
-def _represented_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    if not device_usable(task.space.X):
+        return _represented_on_host(task, wants)
     from wellsep.compute.engine.device.representatives import represented_on_device
 
     found = represented_on_device(task, wants, SHRINK)
@@ -57,7 +48,7 @@ def _represented_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any
     }
 
 
-def represented_on_host(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+def _represented_on_host(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """One partition after the other."""
     task.space.refuse_sparse()
     X, n_partitions = host(task.space.X).astype(np.float64), len(task.partitions)
@@ -71,9 +62,6 @@ def represented_on_host(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
     in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
     return found
-
-
-TWINS[represented_on_host] = (Twin(_represented_on_device, _device_usable),)
 
 
 def _ordered(codes: np.ndarray, order: str) -> np.ndarray:
@@ -137,10 +125,7 @@ def _cluster(rows: np.ndarray, count: int, reach: float) -> _Cluster:
 
 
 def farthest_first(X: np.ndarray, square: np.ndarray, count: int) -> np.ndarray:
-    """Farthest from the centre, then farthest from those chosen; of equals the first.
-
-    Ends early where every row coincides with a chosen one.
-    """
+    """Farthest from the centre, then from those chosen, while any row is apart from these."""
     chosen = [int(square.argmax())]
     nearest = np.full(len(X), np.inf)
     while len(chosen) < min(count, len(X)):
@@ -185,11 +170,8 @@ def _closest(a: _Cluster, b: _Cluster) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def _near(
     cluster: _Cluster, deviation: float, deviations: np.ndarray, rule: str, unit: float
 ) -> np.ndarray:
-    """(S,) mean share of the members within the radius of the shrunk representatives.
-
-    Radius: the mean deviation of all clusters; under "first" the *squared* distance is held
-    against the cluster's own deviation.
-    """
+    """(S,) mean share of the members within the radius of the shrunk representatives."""
+    # The mean deviation; under "first" the *squared* distance is held against the own deviation.
     limit = deviation / unit if rule == "first" else deviations.mean() ** 2
     points = cluster.X[cluster.chosen]
     products = points @ cluster.X.T

@@ -1,11 +1,11 @@
 """The nearest pair between clusters, and the nearest and farthest pairs within them.
 
-A product of matrices finds the candidates, differences in float64 decide among them: the value
-is that of the pair itself, whatever the data's own precision.
+A product of matrices finds the candidates, differences in float64 decide among them.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from wellsep._checks.arrays import kernels_wanted
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_usable
+from wellsep.compute.engine.kernel_choice import device_usable, numpy_usable
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.table import Metric, Rows, find, own_axis, pair_squares, rows_of
@@ -80,7 +81,18 @@ def provide_extremes(task: Any, wants: list[Want]) -> dict[Want, list[Any]]:
 
 
 def _all_together(task: Task, metric: Metric, names: set[str]) -> dict[str, Any]:
-    return choose(reference_extremes, task.space, metric)(task, metric, names)
+    """Distances of the deciding pairs; with none at all inf, or 0 for a farthest pair within."""
+    X = task.space.X
+    if metric.finish is not None and device_usable(X):
+        from wellsep.compute.engine.device.extremes import squares_on_device
+
+        squares = squares_on_device(task, metric, names)
+    elif kernels_wanted() and numpy_usable(X, metric):
+        squares = _squares_of_all(task, metric, names)
+    else:
+        return reference_extremes(task, metric, names)
+    finish: Any = metric.finish
+    return {name: finish(np.where(s == -np.inf, 0, s), np) for name, s in squares.items()}
 
 
 def _by_pairs(task: Any, metric: Metric, names: set[str]) -> dict[str, np.ndarray]:
@@ -117,22 +129,7 @@ def extremes_of_two(
     return Extremes(found)
 
 
-def device_usable(space: Space, metric: Metric) -> bool:
-    return space.on_device and metric.finish is not None
-
-
-def extremes_on_device(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
-    from wellsep.compute.engine.device.extremes import squares_on_device
-
-    squares = squares_on_device(task, metric, names)
-    return {name: in_units(squares[name], metric) for name in names}
-
-
-def blas_usable(space: Space, metric: Metric) -> bool:
-    return numpy_usable(space.X, metric)
-
-
-def blas_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
+def _squares_of_all(task: Task, metric: Metric, names: set[str]) -> dict[str, np.ndarray]:
     """Blocks that belong to one cluster each, or one tree where many partitions share it."""
     partitions, jobs = task.partitions, task.space.n_jobs
     X, zero = task.space.on_host(metric)
@@ -150,24 +147,15 @@ def blas_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, list
             extremes = _one_partition(X, zero, partitions.codes[m], jobs, left)
             for name, extreme in extremes.items():
                 squares[name][m] = extreme.square
-    return {name: in_units(values, metric) for name, values in squares.items()}
-
-
-def in_units(squares: np.ndarray, metric: Metric) -> list[float]:
-    """No pair at all: inf between, and 0 for a farthest pair within."""
-    return list(metric.finish(np.where(squares == -np.inf, 0, squares), np))  # type: ignore[misc]
+    return squares
 
 
 def _shared(rows: Rows, codes: np.ndarray, jobs: int, names: set[str]) -> dict[str, np.ndarray]:
-    """Nearest pairs of all partitions from one search for nearest neighbours and one tree.
-
-    The nearest pair between clusters is an edge of the minimum spanning tree: without it the
-    tree would cross between them by a longer one.
-    """
+    """Nearest pairs of all partitions from one search for nearest neighbours and one tree."""
     found = {}
     pairs = Dissimilarities(rows)
     near = nearest_neighbours(pairs, jobs)
-    if "nearest_between" in names:
+    if "nearest_between" in names:  # an edge of the tree, else it would cross by a longer one
         tree = spanning_tree(pairs, jobs, near)
         across = codes[:, tree.edges[:, 0]] != codes[:, tree.edges[:, 1]]  # (M, n - 1)
         found["nearest_between"] = np.where(across, tree.squares, np.inf).min(axis=1)
@@ -203,8 +191,7 @@ def _one_partition(
 ) -> dict[str, Extreme]:
     """Objects sorted by cluster, so that a block of pairs is within or between as a whole.
 
-    Small clusters share a block, so that the number of blocks does not grow with theirs; only the
-    pairs of such a block with itself are of both kinds, and are told apart by a mask.
+    Only a block of several small clusters has pairs of both kinds with itself.
     """
     extremes = {name: Extreme(-1 if name == "farthest_within" else 1) for name in names}
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
@@ -299,8 +286,9 @@ def _distance_to_means(
     return np.sqrt(np.einsum("ij,ij->i", gap, gap) + (0 if zero is None else zero))
 
 
-def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
-    """Array-API code for any metric and device: every block is masked for every partition."""
+@one_blas_thread()
+def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, np.ndarray]:
+    """For any metric and device: every block is masked for every partition."""
     space = task.space
     space.refuse_sparse()
     xp = space.xp
@@ -309,39 +297,23 @@ def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str,
     pairs = Pairs(space, metric)
     blocks = pairs.blocks
     codes = [space.asarray(task.partitions.codes[:, rows]) for rows in blocks]
-    best = {n: np.full(len(task.partitions), -np.inf if "far" in n else np.inf) for n in names}
-
-    def visit(i: int, j: int) -> None:
-        for a, b in ((i, j),) if metric.symmetric or i == j else ((i, j), (j, i)):
-            table = pairs.block(blocks[a], blocks[b])
-            for m in range(len(task.partitions)):
-                part = _masked(table, codes[a][m, :], codes[b][m, :], a == b, names, xp)
-                for name, value in part.items():
-                    better = np.maximum if "far" in name else np.minimum
-                    best[name][m] = better(best[name][m], float(host(value)))
-
-    in_threads(1, visit, pair_rounds(len(blocks)))
-    return {n: list(np.where(values == -np.inf, 0, values)) for n, values in best.items()}
-
-
-def _masked(
-    table: Any, left: Any, right: Any, own: bool, names: set[str], xp: Any
-) -> dict[str, Any]:
-    counted = (left >= 0)[:, None] & (right >= 0)[None, :]
-    same = (left[:, None] == right[None, :]) & counted
-    if own:
-        same = same & ~xp.astype(xp.eye(left.shape[0], device=table.device), xp.bool)
-    across = counted & (left[:, None] != right[None, :])
-    high, low = xp.full_like(table, xp.inf), xp.full_like(table, -xp.inf)
-    all_of = {
-        "nearest_between": lambda: xp.min(xp.where(across, table, high)),
-        "nearest_within": lambda: xp.min(xp.where(same, table, high)),
-        "farthest_within": lambda: xp.max(xp.where(same, table, low)),
-    }
-    return {name: all_of[name]() for name in names}
-
-
-TWINS[reference_extremes] = (
-    Twin(extremes_on_device, device_usable),
-    Twin(blas_extremes, blas_usable),
-)
+    best = {name: np.full(len(task.partitions), np.inf) for name in names}  # negated if farthest
+    for a, b in itertools.product(range(len(blocks)), repeat=2):
+        if a > b and metric.symmetric:
+            continue
+        table = pairs.block(blocks[a], blocks[b])
+        for m, (left, right) in enumerate(zip(codes[a], codes[b], strict=True)):
+            counted = (left >= 0)[:, None] & (right >= 0)[None, :]
+            same = counted & (left[:, None] == right[None, :])
+            across = counted & ~same
+            if a == b:
+                same = same & ~xp.astype(xp.eye(len(left), device=table.device), xp.bool)
+            for name, values in best.items():
+                mask = across if name == "nearest_between" else same
+                signed = -table if name == "farthest_within" else table
+                lowest = xp.min(xp.where(mask, signed, xp.full_like(table, xp.inf)))
+                values[m] = min(values[m], float(host(lowest)))
+    if "farthest_within" in best:
+        none = np.isinf(best["farthest_within"])
+        best["farthest_within"] = np.where(none, 0.0, -best["farthest_within"])
+    return best

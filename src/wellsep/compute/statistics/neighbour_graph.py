@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,122 +13,67 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
-from wellsep._checks.arrays import check_choice, check_count, device_of, to_numpy
+from wellsep._checks.arrays import check_count, to_numpy
 from wellsep._checks.values import check_jobs
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
+from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.engine.threads import one_openmp_thread
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import CLOSE
 from wellsep.distances.base import PairSpace
 
-METHODS = ("exact", "kd-tree", "brute")
-# A kd-tree visits most of its points beyond this many features.
-TREE_FEATURES = 14
+TREE_FEATURES = 14  # beyond so many a kd-tree visits most of its points
 _ROWS = 1 << 14
-_TABLE = 1 << 22  # entries of a table of distances to all objects
+_TABLE = 1 << 22  # pairs of a search that one thread makes sooner than many
 READ = 1 << 21  # distances that are read at once: 16 MiB of float64
 
 
 @dataclass(frozen=True, eq=False)
 class NeighbourGraph:
-    """The k nearest other objects of each object.
+    """The k nearest other objects of each object; distances rise in every row."""
 
-    Attributes
-    ----------
-    indices : ndarray of shape (n, k)
-    distances : ndarray of shape (n, k), float64
-        Euclidean or as given, rising in every row.
-    method : {"kd-tree", "brute", "blocks", "given"}
-    """
-
-    indices: np.ndarray
-    distances: np.ndarray
-    method: str = "brute"
+    indices: np.ndarray  # (n, k)
+    distances: np.ndarray  # (n, k) float64
 
 
 def nearest_neighbours(
-    X: Any,
-    n_neighbors: int,
-    *,
-    rows: np.ndarray | None = None,
-    method: str = "exact",
-    n_jobs: int | None = None,
+    X: Any, n_neighbors: int, *, rows: np.ndarray | None = None, n_jobs: int | None = None
 ) -> NeighbourGraph:
-    """The `n_neighbors` nearest other objects of each object, never an n × n matrix.
+    """The nearest other objects of each object, or of ``rows``; never an n × n matrix.
 
-    Parameters
-    ----------
-    X : float array (n, d), a tensor, or a space of distances
-        A tensor on an accelerator is searched there, by brute force; others on the host.
-    n_neighbors : int, at most n - 1
-    rows : int array, optional
-        The objects whose neighbours are wanted; all by default.
-    method : {"exact", "kd-tree", "brute"}
-        "exact" takes the tree up to 14 features and blocked brute force beyond.
-    n_jobs : int, optional
-        Threads.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
-    >>> graph = nearest_neighbours(np.array([[0.0], [1.0], [3.0]]), 1)
-    >>> graph.indices.ravel().tolist(), graph.distances.ravel().tolist(), graph.method
-    ([1, 0, 1], [1.0, 1.0, 2.0], 'kd-tree')
+    ``X`` is a float array (n, d), a tensor, or a space of distances.
     """
-    check_choice("method", method, METHODS)
     check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
-    if isinstance(X, PairSpace):
-        return _given_graph(X, n_neighbors, rows)
-    return choose(find_graph, X, method)(X, n_neighbors, rows, method, n_jobs)
-
-
-def _device_usable(X: Any, method: str) -> bool:
-    return device_of(X) is not None and method in ("exact", "brute")  # trees are for the host
-
-
-def _graph_on_device(
-    X: Any, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
-) -> NeighbourGraph:
-    from wellsep.compute.engine.device.neighbours import neighbours_on_device
-
-    return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors))
-
-
-def _given_graph(X: PairSpace, n_neighbors: int, rows: np.ndarray | None) -> NeighbourGraph:
-    """The nearest other objects of some objects: distances are read, nothing is searched."""
-    every = np.arange(X.n)
-    wanted = every if rows is None else np.asarray(rows)
-    indices = np.empty((len(wanted), n_neighbors), dtype=np.intp)
-    distances = np.empty(indices.shape)
-    for part in row_blocks(len(wanted), X.n, READ):
-        table = X.block(wanted[part], every).astype(np.float64, copy=False)
-        table[np.arange(len(table)), wanted[part]] = np.inf
-        indices[part] = smallest(table, n_neighbors)
-        distances[part] = np.take_along_axis(table, indices[part], axis=1)
-    return NeighbourGraph(indices, distances, "given")
-
-
-def find_graph(
-    X: Any, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
-) -> NeighbourGraph:
-    """``nearest_neighbours`` of checked arguments, on the host."""
-    X = to_numpy(X)
-    if method == "exact":
-        method = "kd-tree" if X.shape[1] <= TREE_FEATURES else "brute"
     wanted = np.arange(len(X)) if rows is None else np.asarray(rows)
-    if method == "kd-tree":
-        found = _tree(X, wanted, n_neighbors, effective_n_jobs(check_jobs(n_jobs)))
-    else:
-        found = _brute(X, wanted, n_neighbors, n_jobs)
-    indices, distances = _measured(X, wanted, found)
-    if method == "brute":
-        near = _doubtful(X, distances[:, -1] ** 2)
-        indices[near], distances[near] = _by_differences(X, wanted[near], n_neighbors)
-    return NeighbourGraph(indices, distances, method)
+    if isinstance(X, PairSpace):
+        every = np.arange(X.n)
+        found = _nearest_in_blocks(lambda part: X.block(part, every), wanted, X.n, n_neighbors)
+        return NeighbourGraph(*found)
+    if device_usable(X):
+        from wellsep.compute.engine.device.neighbours import neighbours_on_device
+
+        return NeighbourGraph(*neighbours_on_device(X, wanted, n_neighbors))
+    X = to_numpy(X)
+    if X.shape[1] <= TREE_FEATURES:
+        jobs = effective_n_jobs(check_jobs(n_jobs))
+        return NeighbourGraph(*_measured(X, wanted, _tree(X, wanted, n_neighbors, jobs)))
+    indices, distances = _measured(X, wanted, _brute(X, wanted, n_neighbors, n_jobs))
+    near = _doubtful(X, distances[:, -1] ** 2)
+    again, _ = _nearest_in_blocks(lambda part: cdist(X[part], X), wanted[near], len(X), n_neighbors)
+    indices[near], distances[near] = _measured(X, wanted[near], again)
+    return NeighbourGraph(indices, distances)
 
 
-TWINS[find_graph] = (Twin(_graph_on_device, _device_usable),)
+def _nearest_in_blocks(
+    block: Callable[[np.ndarray], np.ndarray], wanted: np.ndarray, n: int, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Indices and distances, where ``block(rows)`` has the distances of some objects to all."""
+    indices, distances = np.empty((len(wanted), k), dtype=np.intp), np.empty((len(wanted), k))
+    for part in row_blocks(len(wanted), n, READ):
+        table = block(wanted[part]).astype(np.float64, copy=False)
+        table[np.arange(len(table)), wanted[part]] = np.inf
+        indices[part] = smallest(table, k)
+        distances[part] = np.take_along_axis(table, indices[part], axis=1)
+    return indices, distances
 
 
 def _in_parts(search, wanted, k):
@@ -191,15 +137,6 @@ def _doubtful(X: np.ndarray, last: np.ndarray) -> np.ndarray:
     return np.flatnonzero((last > 0) & (last < 2 * CLOSE[X.dtype != np.float64] * reach))
 
 
-def _by_differences(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    found = np.empty((len(rows), k), dtype=np.intp)
-    for part in row_blocks(len(rows), len(X), _TABLE):
-        table = cdist(X[rows[part]], X, "sqeuclidean")
-        table[np.arange(len(table)), rows[part]] = np.inf
-        found[part] = smallest(table, k)
-    return _measured(X, rows, found)
-
-
 def _without_self(indices, rows):
     """Drop each row's own object, or, behind more than k duplicates, one of those."""
     self_at = indices == rows[:, None]
@@ -247,17 +184,9 @@ def gap_squares(X: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarr
 
 
 def local_outlier_factor(graph: NeighbourGraph) -> np.ndarray:
-    """LOF of every object from its neighbour graph: mean density of its neighbours over its own.
+    """LOF of every object: mean density of its neighbours over its own (Breunig et al. 2000).
 
-    reach(x, s) = max(dist(x, s), dist to the t-th neighbour of s),
-    density(x) = 1 / mean reach(x, s), LOF(x) = mean density(s) / density(x); about 1 inside a
-    cluster, greater for outliers. Exactly t neighbours, as in scikit-learn; Breunig et al. take
-    all that tie at the t-th place.
-
-    References
-    ----------
-    .. [1] M. M. Breunig, H.-P. Kriegel, R. T. Ng, J. Sander, "LOF: identifying density-based
-       local outliers", SIGMOD 2000.
+    density(x) is 1 / mean over its neighbours s of max(dist(x, s), dist to the t-th of s).
     """
     indices, distances = graph.indices, graph.distances
     farthest = distances[:, -1]

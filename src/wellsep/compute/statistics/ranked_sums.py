@@ -15,7 +15,7 @@ import numpy as np
 
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
+from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.engine.threads import (
     ROWS,
     cut_rows,
@@ -71,41 +71,20 @@ def provide_selected(task: Any, wants: list[Want]) -> Steps:
 def _select_in_memory(
     task: Task, metric: Metric, m: int, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    rows = np.flatnonzero(task.partitions.codes[m] >= 0)
-    return choose(select_rows, task.space, metric)(task.space, metric, rows, counts)
+    space, rows = task.space, np.flatnonzero(task.partitions.codes[m] >= 0)
+    finish: Any = metric.finish
+    if finish is not None and device_usable(space.X):
+        from wellsep.compute.engine.device.extremes import select_on_device
 
-
-def select_rows(
-    space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of the ``counts`` smallest and largest distances between some rows."""
+        some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
+        fused = fused_usable(space.X)
+        return select_on_device(some, counts, finish=finish, fused=fused, sortable=SORTABLE)
     table, reach = _distances(space, metric, rows)
     return select(table, reach, len(rows), counts, space.n_jobs)
 
 
-def _device_usable(space: Space, metric: Metric) -> bool:
-    return space.on_device and metric.finish is not None
-
-
-def _select_on_device(
-    space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    from wellsep.compute.engine.device.extremes import select_on_device
-
-    some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
-    finish: Any = metric.finish
-    fused = fused_usable(space.X)
-    return select_on_device(some, counts, finish=finish, fused=fused, sortable=SORTABLE)
-
-
-TWINS[select_rows] = (Twin(_select_on_device, _device_usable),)
-
-
 def counted_rows(prepared: Prepared, rows: Any, xp: Any) -> Prepared:
-    """Some rows about their mean: bins must reach no farther than the rows do.
-
-    Far from the origin all directions are alike.
-    """
+    """Some rows about their mean: far from the origin all are alike, and bins would reach far."""
     X = prepared.X[rows, :]
     zero = None if prepared.zero is None else prepared.zero[rows]
     return Prepared(X - xp.mean(X, axis=0), zero)

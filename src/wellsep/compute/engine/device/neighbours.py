@@ -97,11 +97,11 @@ class Search:
         return NearestObjects(distance.gather(1, order), known.gather(1, order), bound)
 
 
-def neighbours_on_device(X: Any, rows: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+def neighbours_on_device(X: Any, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """(m, k) indices and float64 distances on the host, of the given rows of a tensor."""
     wide = X.to(torch.float64)
     search = Search(wide - wide.mean(dim=0), fused_usable(X))
-    wanted = to_device(np.arange(len(X)) if rows is None else rows, X, torch.int64)
+    wanted = to_device(rows, X, torch.int64)
     found = search.nearest(wanted, k)
     # Where rounding might have hidden a neighbour, the tight search decides.
     doubtful = (
