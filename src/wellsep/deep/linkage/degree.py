@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -13,69 +14,52 @@ N_LOCAL = 5  # partners in the local term, K_c in the paper
 
 
 class DegreeLinkage:
-    """The affinity A(i,j) = G(j,i)/|C_j|² + G(i,j)/|C_i|², exact under merges.
+    """Affinities A(i,j) = G(j,i)/|C_j|² + G(i,j)/|C_i|² of cluster pairs, exact under merges.
 
-    G(c,i) = Σ_{m∈C_i} in_c(m)·out_c(m), with in_c(m) = Σ_{p∈C_c} W_pm what cluster c sends to
-    object m and out_c(m) = Σ_{p∈C_c} W_mp what m sends to c. A merge of c and b adds the cross
-    terms in_c·out_b + in_b·out_c, so each cluster keeps both sums for the objects around it;
-    the smaller table is poured into the larger, O(edges · log n) in all.
+    G(c,i) = Σ_{m∈C_i} in_c(m)·out_c(m), in_c(m) = Σ_{p∈C_c} W_pm and out_c(m) = Σ_{p∈C_c} W_mp.
+    A merge of c and b adds the cross terms in_c·out_b + in_b·out_c; the smaller table is poured
+    into the larger, O(edges · log n) in all.
     """
 
     def __init__(self, weights: sp.csr_array, labels: np.ndarray) -> None:
         self.owner = labels.tolist()
-        count = int(labels.max()) + 1
-        self.parents = list(range(count))
-        self.members: list[list[int]] = [[] for _ in range(count)]
+        self.members: list[list[int]] = [[] for _ in range(int(labels.max()) + 1)]
         for point, cluster in enumerate(self.owner):
             self.members[cluster].append(point)
-        self.sizes = [len(m) for m in self.members]
         self.sent = self._tables(weights)  # in_c: cluster → {outside object: weight}
         self.received = self._tables(weights.T.tocsr())  # out_c
         self.products: list[dict[int, float]] = []  # G(c, ·)
         for sent, received in zip(self.sent, self.received, strict=True):
-            row: dict[int, float] = {}
+            row: dict[int, float] = defaultdict(float)
             for point in sent.keys() & received.keys():
-                other = self.owner[point]
-                row[other] = row.get(other, 0.0) + sent[point] * received[point]
+                row[self.owner[point]] += sent[point] * received[point]
             self.products.append(row)
 
     def _tables(self, weights: sp.csr_array) -> list[dict[int, float]]:
-        """For every cluster the summed weights from its members to each object outside it."""
+        """Sum the weights from each cluster's members to each object outside it."""
         owner = np.asarray(self.owner)
         n = len(owner)
-        member = sp.csr_array((np.ones(n), (owner, np.arange(n))), shape=(len(self.parents), n))
-        summed = (member @ weights).tocsr()
-        tables = []
-        for cluster in range(len(self.parents)):
-            part = slice(summed.indptr[cluster], summed.indptr[cluster + 1])
-            outside = owner[summed.indices[part]] != cluster
-            points = summed.indices[part][outside].tolist()
-            tables.append(dict(zip(points, summed.data[part][outside].tolist(), strict=True)))
+        member = sp.csr_array((np.ones(n), (owner, np.arange(n))), shape=(len(self.members), n))
+        summed = (member @ weights).tocoo()
+        tables: list[dict[int, float]] = [defaultdict(float) for _ in self.members]
+        outside = owner[summed.col] != summed.row
+        entries = (part[outside].tolist() for part in (summed.row, summed.col, summed.data))
+        for cluster, point, weight in zip(*entries, strict=True):
+            tables[cluster][point] = weight
         return tables
-
-    def _find(self, cluster: int) -> int:
-        parents = self.parents
-        root = cluster
-        while parents[root] != root:
-            root = parents[root]
-        while parents[cluster] != root:
-            parents[cluster], cluster = root, parents[cluster]
-        return root
 
     def _value(self, i: int, j: int) -> float:
         return (
-            self.products[j].get(i, 0.0) / self.sizes[j] ** 2
-            + self.products[i].get(j, 0.0) / self.sizes[i] ** 2
+            self.products[j].get(i, 0.0) / len(self.members[j]) ** 2
+            + self.products[i].get(j, 0.0) / len(self.members[i]) ** 2
         )
 
     def rows(self) -> list[dict[int, float]]:
-        """The starting clusters' affinities."""
-        partners: list[set[int]] = [set(row) for row in self.products]
+        self.partners: list[set[int]] = [set(row) for row in self.products]
         for i, row in enumerate(self.products):
             for j in row:
-                partners[j].add(i)
-        self.partners = partners
-        return [{j: self._value(i, j) for j in around} for i, around in enumerate(partners)]
+                self.partners[j].add(i)
+        return [{j: self._value(i, j) for j in around} for i, around in enumerate(self.partners)]
 
     def merge(self, first: int, second: int) -> tuple[int, dict[int, float]]:
         """Merge two clusters; the one with the larger tables keeps its number."""
@@ -83,53 +67,45 @@ class DegreeLinkage:
         def extent(c: int) -> int:
             return len(self.sent[c]) + len(self.received[c]) + len(self.members[c])
 
-        kept, gone = (first, second) if extent(first) >= extent(second) else (second, first)
-        self.parents[gone] = kept
+        kept, gone = sorted((first, second), key=extent, reverse=True)
         around = self.partners[kept] | self.partners[gone]
         around -= {kept, gone}
-        self._merge_products(kept, gone, around)
+        self._merge_tables(kept, gone, around)
         for other in around:
+            row = self.products[other]
+            if gone in row:
+                row[kept] += row.pop(gone)
             self.partners[other].discard(gone)
             self.partners[other].add(kept)
         self.partners[kept], self.partners[gone] = around, set()
-        self.sizes[kept] += self.sizes[gone]
         return kept, {other: self._value(kept, other) for other in around}
 
-    def _merge_products(self, kept: int, gone: int, around: set[int]) -> None:
-        products, owner = self.products, self.owner
-        row = products[kept]
+    def _merge_tables(self, kept: int, gone: int, around: set[int]) -> None:
+        row, owner = self.products[kept], self.owner
         row.pop(gone, None)
-        for other, value in products[gone].items():
+        for other, value in self.products[gone].items():
             if other != kept:
-                row[other] = row.get(other, 0.0) + value
-        products[gone] = {}
+                row[other] += value
         # Objects of `gone` are inside now; the tables hold objects outside only.
-        for table in (self.sent[kept], self.received[kept]):
-            for point in self.members[gone]:
-                table.pop(point, None)
+        for point in self.members[gone]:
+            owner[point] = kept
+            self.sent[kept].pop(point, None)
+            self.received[kept].pop(point, None)
         # Cross terms first, from the tables as they were; then the smaller table is added.
         for yours, theirs in (
             (self.received[kept], self.sent[gone]),
             (self.sent[kept], self.received[gone]),
         ):
             for point in theirs.keys() & yours.keys():
-                other = self._find(owner[point])
-                row[other] = row.get(other, 0.0) + theirs[point] * yours[point]
-                around.add(other)
-        for mine, theirs in (
-            (self.sent[kept], self.sent[gone]),
-            (self.received[kept], self.received[gone]),
-        ):
-            for point, weight in theirs.items():
-                if self._find(owner[point]) != kept:
-                    mine[point] = mine.get(point, 0.0) + weight
-        self.sent[gone], self.received[gone] = {}, {}
-        self.members[kept].extend(self.members[gone])
-        self.members[gone] = []
-        for other in around:
-            theirs = products[other]
-            if gone in theirs:
-                theirs[kept] = theirs.get(kept, 0.0) + theirs.pop(gone)
+                row[owner[point]] += theirs[point] * yours[point]
+                around.add(owner[point])
+        for tables in (self.sent, self.received):
+            for point, weight in tables[gone].items():
+                if owner[point] != kept:
+                    tables[kept][point] += weight
+        self.members[kept] += self.members[gone]
+        for parts in (self.products, self.sent, self.received, self.members):
+            parts[gone].clear()
 
 
 def degree_linkage(

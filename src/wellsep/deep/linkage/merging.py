@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,14 +16,7 @@ from wellsep.partitions import encode
 
 
 def gaussian_weights(graph: NeighbourGraph) -> sp.csr_array:
-    """Directed graph W_ij = exp(−d_ij²/σ²) over each row's neighbours, σ² the mean of those d².
-
-    Examples
-    --------
-    >>> near = NeighbourGraph(np.array([[1], [0]]), np.array([[2.0], [2.0]]))
-    >>> gaussian_weights(near).toarray().round(4).tolist()
-    [[0.0, 0.3679], [0.3679, 0.0]]
-    """
+    """Directed graph W_ij = exp(−d_ij²/σ²) over each row's neighbours, σ² the mean of those d²."""
     n, k = graph.indices.shape
     squared = graph.distances**2
     sigma = float(squared.mean())
@@ -34,14 +27,7 @@ def gaussian_weights(graph: NeighbourGraph) -> sp.csr_array:
 
 
 def chains(graph: NeighbourGraph) -> np.ndarray:
-    """Clusters that join every object to its nearest neighbour, numbered by first member.
-
-    Examples
-    --------
-    >>> near = NeighbourGraph(np.array([[1], [0], [3], [2], [3]]), np.ones((5, 1)))
-    >>> chains(near).tolist()
-    [0, 0, 1, 1, 1]
-    """
+    """Clusters that join every object to its nearest neighbour, numbered by first member."""
     n = len(graph.indices)
     edges = sp.csr_array((np.ones(n), (np.arange(n), graph.indices[:, 0])), shape=(n, n))
     return renumbered(connected_components(edges, directed=False)[1])
@@ -55,18 +41,6 @@ def renumbered(labels: np.ndarray) -> np.ndarray:
     return rank[codes]
 
 
-class Affinity(Protocol):
-    """Affinities of cluster pairs that stay exact while clusters merge."""
-
-    def rows(self) -> list[dict[int, float]]:
-        """For each starting cluster its positive affinities to other clusters."""
-        ...
-
-    def merge(self, first: int, second: int) -> tuple[int, dict[int, float]]:
-        """Merge two clusters; which of the two numbers lives on, and its new affinities."""
-        ...
-
-
 class _Best:
     """Each cluster's best partners and the score they give it."""
 
@@ -74,51 +48,42 @@ class _Best:
         self.rows = rows
         self.n_local = n_local
         self.names = list(range(len(rows)))  # the lowest starting number inside, for ties
-        self.top = [self._look(i) for i in range(len(rows))]
+        self.top: list[list[tuple[float, int, int]]] = [[] for _ in rows]
         self.version = [0] * len(rows)
-        self.heap = [self._entry(i) for i in range(len(rows)) if self.top[i]]
-        heapq.heapify(self.heap)
-
-    def _look(self, i: int) -> list[tuple[float, int, int]]:
-        names = self.names
-        found = ((value, -names[j], j) for j, value in self.rows[i].items())
-        return heapq.nlargest(self.n_local, found)
-
-    def _entry(self, i: int) -> tuple[float, int, int, int]:
-        best = self.top[i][0][0]
-        score = best
-        if self.n_local > 1:
-            # A₁ + Σ_{k=2..c} (A₁ − A_k)/(c − 1); a missing partner has affinity 0
-            score += best - sum(value for value, _, _ in self.top[i][1:]) / (self.n_local - 1)
-        return (-score, self.names[i], i, self.version[i])
+        self.heap: list[tuple[float, int, int, int]] = []
+        for i in range(len(rows)):
+            self.refresh(i)
 
     def refresh(self, i: int) -> None:
-        self.top[i] = self._look(i)
+        """Look for the best partners of cluster i anew."""
+        names = self.names
+        partners = ((value, -names[j], j) for j, value in self.rows[i].items())
+        top = self.top[i] = heapq.nlargest(self.n_local, partners)
         self.version[i] += 1
-        if self.top[i]:
-            heapq.heappush(self.heap, self._entry(i))
+        if top:
+            score = top[0][0]
+            if self.n_local > 1:
+                # A₁ + Σ_{k=2..c} (A₁ − A_k)/(c − 1); a missing partner has affinity 0
+                score += top[0][0] - sum(value for value, _, _ in top[1:]) / (self.n_local - 1)
+            heapq.heappush(self.heap, (-score, names[i], i, self.version[i]))
 
-    def replace(self, i: int, gone: int, kept: int, value: float) -> None:
-        """Cluster i's partners `gone` and `kept` are now one, at affinity `value`."""
-        row = self.rows[i]
+    def update(self, i: int, gone: int, kept: int, value: float | None) -> None:
+        """Replace cluster i's partners `gone` and `kept`, now one; None where the affinity is 0."""
+        row, top = self.rows[i], self.top[i]
         row.pop(gone, None)
-        row[kept] = value
-        top = self.top[i]
+        row.pop(kept, None)
+        if value is not None:
+            row[kept] = value
         if (
-            len(top) < self.n_local
+            value is None
+            or len(top) < self.n_local
             or value >= top[-1][0]
             or any(partner in (gone, kept) for _, _, partner in top)
         ):
             self.refresh(i)
 
-    def forget(self, i: int, gone: int, kept: int) -> None:
-        """Cluster i has no affinity to the union of `gone` and `kept`."""
-        self.rows[i].pop(gone, None)
-        self.rows[i].pop(kept, None)
-        self.refresh(i)
-
     def pop(self) -> tuple[int, int] | None:
-        """The cluster with the greatest score and its best partner; None when none is left."""
+        """Return the cluster with the greatest score and its best partner; None if none is left."""
         while self.heap:
             _, _, i, version = heapq.heappop(self.heap)
             if version == self.version[i]:
@@ -127,7 +92,7 @@ class _Best:
 
 
 def merge_clusters(
-    affinity: Affinity,
+    affinity: Any,
     labels: np.ndarray,
     n_clusters: int,
     *,
@@ -135,20 +100,17 @@ def merge_clusters(
     n_local: int = 1,
     reach: int = 20,
 ) -> np.ndarray:
-    """Merge the pair of greatest affinity until `n_clusters` remain.
+    """Merge clusters 0 … c−1 until `n_clusters` remain; labels are numbered by first member.
 
     The cluster that maximises A₁ + Σ_{k=2..c}(A₁ − A_k)/(c − 1) joins its best partner, where
-    A₁ ≥ A₂ ≥ … are its affinities and c = `n_local` (1: the affinity alone). After a merge only
-    the partners of the two clusters are looked at again.
+    A₁ ≥ A₂ ≥ … are its affinities and c = `n_local` (1: the affinity alone). A cluster without
+    any affinity joins the nearest centroid of `points`: at once while it has at most `reach`
+    members (the neighbours in the graph: so few cannot be closed among themselves, they are only
+    overlooked by others), and otherwise when nothing else is left.
 
-    A cluster without any affinity joins the nearest centroid: at once while it has at most
-    `reach` members (the number of neighbours in the graph: so few cannot be closed among
-    themselves, they are only overlooked by others), and otherwise when nothing else is left.
-
-    `labels` are the starting clusters 0 … c−1, `affinity` changes as they merge, and `points` give
-    the centroids. Labels that come back are numbered by first member.
+    `affinity.rows()` has the positive affinities of each starting cluster to others, and
+    `affinity.merge(i, j)` says which of two numbers lives on, and its new affinities.
     """
-    check_count("n_clusters", n_clusters)
     best = _Best(affinity.rows(), n_local)
     start = len(best.rows)
     parents = np.arange(start)
@@ -173,13 +135,11 @@ def merge_clusters(
         sums[kept] += sums[gone]
         best.names[kept] = min(best.names[i], best.names[j])
         # An affinity may round to nothing when clusters merge: such partners forget both.
-        left = (best.rows[i].keys() | best.rows[j].keys()) - row.keys() - {i, j}
+        partners = (best.rows[i].keys() | best.rows[j].keys() | row.keys()) - {i, j}
         best.rows[kept], best.rows[gone] = row, {}
         best.version[gone] += 1
-        for partner in left:
-            best.forget(partner, gone, kept)
-        for partner, value in row.items():
-            best.replace(partner, gone, kept, value)
+        for partner in partners:
+            best.update(partner, gone, kept, row.get(partner))
         best.refresh(kept)
         if not row and sizes[kept] <= reach:
             overlooked.append(kept)
@@ -206,7 +166,7 @@ def merge_clusters(
 def agglomerate(
     X: Any,
     n_clusters: int,
-    affinity: Callable[[sp.csr_array, np.ndarray], Affinity],
+    affinity: Callable[[sp.csr_array, np.ndarray], Any],
     *,
     labels: Any,
     n_neighbors: int,

@@ -32,8 +32,7 @@ class PathIntegral:
         A(a,b) = (S_{a|a∪b} − S_a) + (S_{b|a∪b} − S_b)
 
     where S_{a|a∪b} counts paths that start and end in a but may pass through b. It is positive
-    only if the walk can go from a to b and back. The series Σ z^t P^t is summed until z^t
-    vanishes, for one cluster against all its partners at once.
+    only if the walk can go from a to b and back. The series Σ z^t P^t ends where z^t vanishes.
     """
 
     def __init__(self, weights: sp.csr_array, labels: np.ndarray, z: float = STEP) -> None:
@@ -95,11 +94,7 @@ class PathIntegral:
     def _gains(
         self, cluster: int, out: _Edges, partners: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """1_aᵀ(I − zP_{a∪b})⁻¹1_a and the same for b, for one a and each of its q partners b.
-
-        There are two right-hand sides, 1_a and 1_b. The unknowns are (|a|·q, 2) on a, which has
-        its own for each partner, and (Σ|b|, 2) on the partners.
-        """
+        """1_aᵀ(I − zP_{a∪b})⁻¹1_a and the same for b, for one a and each of its q partners b."""
         mine, q = self.members[cluster], len(partners)
         theirs = np.concatenate([self.members[p] for p in partners])
         self.rank[partners] = np.arange(q)
@@ -121,6 +116,7 @@ class PathIntegral:
         columns = self.position[back.target[inwards]] * q + group[rows]
         b_from_a = sp.csr_array((back.chance[inwards], (rows, columns)), shape=(n_b, n_a * q))
 
+        # The right-hand sides are 1_a and 1_b; a has its own unknowns for each partner.
         start_a, start_b = np.zeros((n_a * q, 2)), np.zeros((n_b, 2))
         start_a[:, 0] = start_b[:, 1] = 1.0
         on_a, on_b = start_a, start_b
@@ -133,7 +129,6 @@ class PathIntegral:
         return on_a[:, 0].reshape(n_a, q).sum(axis=0), np.bincount(group, on_b[:, 1])
 
     def rows(self) -> list[dict[int, float]]:
-        """The starting clusters' affinities."""
         rows: list[dict[int, float]] = [{} for _ in self.members]
         for i in range(len(rows)):
             for j, value in self.affinities(i, above=i).items():
