@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch", reason="needs the extra deep")
 
 from wellsep.deep.networks import (
     JULE_BLOCKS,
+    NetworkPlan,
     Sobel,
     build_network,
     conv_autoencoder,
@@ -66,9 +67,8 @@ def test_jules_convnet_has_as_many_blocks_as_the_image_bears(shape, blocks, flat
 
 def test_the_papers_jule_networks_are_there_by_name():
     assert set(JULE_BLOCKS) == {"usps", "mnist", "faces", "coil", "umist"}
-    mnist = build_network(
-        "jule", (1, 28, 28), {"blocks": "mnist"}, init="small", generator=seeded()
-    )
+    plan = NetworkPlan("jule", {"blocks": "mnist"}, "small")
+    mnist = build_network(plan, (1, 28, 28), seeded())
     assert sum(isinstance(m, torch.nn.MaxPool2d) for m in mnist) == 1
 
 
@@ -109,10 +109,8 @@ def test_images_too_small_for_a_network_are_refused():
 @pytest.mark.parametrize("init", ["glorot", "he", "small"])
 def test_weights_come_from_the_generator_alone(init):
     before = torch.get_rng_state()
-    nets = [
-        build_network("jule", (1, 16, 16), {}, init=init, generator=seeded(seed))
-        for seed in (1, 1, 2)
-    ]
+    plan = NetworkPlan("jule", {}, init)
+    nets = [build_network(plan, (1, 16, 16), seeded(seed)) for seed in (1, 1, 2)]
     first, same, other = (dict(net.state_dict()) for net in nets)
     assert all(torch.equal(first[key], same[key]) for key in first)
     assert not torch.equal(first["0.weight"], other["0.weight"])
@@ -120,6 +118,6 @@ def test_weights_come_from_the_generator_alone(init):
 
 
 def test_small_weights_have_the_papers_spread():
-    net = build_network("jule", (1, 28, 28), {}, init="small", generator=seeded())
+    net = build_network(NetworkPlan("jule", {}, "small"), (1, 28, 28), seeded())
     assert net[-2].weight.std().item() == pytest.approx(0.01, rel=0.02)
     assert net[-2].bias.abs().max() == 0

@@ -168,7 +168,6 @@ class DeepClusterer(_Estimator, ABC):
         return Scaling.fitted(array, signed=self._signed and array.ndim == 4)
 
     def _plain_params(self) -> dict[str, Any]:
-        """The parameters as JSON has them."""
         return plain(self.get_params(deep=False))
 
     def _finish(self, embedding: np.ndarray) -> np.ndarray:
@@ -205,27 +204,22 @@ class DeepClusterer(_Estimator, ABC):
         self._check(settings, array)
         scaling = self._scaling(array)
         plan = self._plan(settings, tuple(array.shape[1:]))
-        trainer = self._trainer = self._trainer_for(array, scaling, settings, device, context)
+        data = Data(array, scaling, device)
+        trainer = self._trainer = self._trainer_for(array, data, settings, context)
         try:
             with reproducible(device, one_thread=self.deterministic):
-                network = build_network(
-                    plan.kind,
-                    trainer.data.shape,
-                    plan.options,
-                    init=plan.init,
-                    generator=trainer.generator_for("weights"),
-                )
+                network = build_network(plan, trainer.data.shape, trainer.generator_for("weights"))
                 self._fitted_network = trainer.add("network", network)
-                self._publish_plan(plan, scaling, settings, device)
+                self.plan_, self.scaling_, self.settings_ = plan, scaling, settings
+                self.device_, self.object_shape_ = str(device), trainer.data.shape
                 self._begin(trainer, network, settings)
                 outcome = self._train(trainer, network, settings)
             trainer.close()
             self._publish(outcome, trainer)
             context.call_on_fit_task_end(estimator=self)
         finally:
-            self.__dict__.pop("_trainer", None)
-            self.__dict__.pop("_fitted_network", None)
-            self.__dict__.pop("_given", None)
+            for name in ("_trainer", "_fitted_network", "_given"):
+                self.__dict__.pop(name, None)
         return self
 
     def _begin(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
@@ -259,11 +253,9 @@ class DeepClusterer(_Estimator, ABC):
         preset = self.preset
         if preset == "auto":
             preset = "paper" if device.type == "cuda" else "small"
-        given = self.get_params(deep=False)
-        return {"preset": preset} | {
-            key: value if given.get(key) is None else given[key]
-            for key, value in self._presets[preset].items()
-        }
+        defaults = self._presets[preset]
+        given = {k: v for k, v in self.get_params(deep=False).items() if k in defaults}
+        return {"preset": preset} | defaults | {k: v for k, v in given.items() if v is not None}
 
     def _check(self, settings: dict[str, Any], array: np.ndarray) -> None:
         check_count("n_clusters", self.n_clusters, 1)
@@ -275,7 +267,7 @@ class DeepClusterer(_Estimator, ABC):
         distinct: set[bytes] = set()
         for row in array:
             distinct.add(row.tobytes())
-            if len(distinct) >= self.n_clusters:
+            if len(distinct) == self.n_clusters:
                 break
         else:
             raise ValueError(
@@ -293,25 +285,20 @@ class DeepClusterer(_Estimator, ABC):
         self._check_settings(settings)
 
     def _trainer_for(
-        self,
-        array: np.ndarray,
-        scaling: Scaling,
-        settings: dict[str, Any],
-        device: torch.device,
-        context: Any,
+        self, array: np.ndarray, data: Data, settings: dict[str, Any], context: Any
     ) -> Trainer:
-        params = {k: v for k, v in self._plain_params().items() if k not in _NOT_IDENTITY}
-        identity = {"method": type(self).__name__, "params": params | plain(settings)}
         folder = self.checkpoint_dir
+        identity: dict[str, Any] = {}
         if folder is not None:
+            params = {k: v for k, v in self._plain_params().items() if k not in _NOT_IDENTITY}
+            identity = {"method": type(self).__name__, "params": params | plain(settings)}
             identity["data"] = digest(array)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        if folder is not None and isinstance(self.random_state, int | np.integer):
-            identity["random_state"] = int(self.random_state)
+            if isinstance(self.random_state, int | np.integer):
+                identity["random_state"] = int(self.random_state)
         return Trainer(
-            Data(array, scaling, device),
+            data,
             batch_size=settings["batch_size"],
-            seed=seed,
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             checkpoint=Checkpoint(folder, identity, resume=self.resume),
             progress=Reported(self, context),
             save_every=self.checkpoint_every,
@@ -329,19 +316,9 @@ class DeepClusterer(_Estimator, ABC):
             overwrite=True,
         )
 
-    def _publish_plan(
-        self, plan: NetworkPlan, scaling: Scaling, settings: dict[str, Any], device: torch.device
-    ) -> None:
-        self.plan_ = plan
-        self.scaling_ = scaling
-        self.settings_ = settings
-        self.device_ = str(device)
-        self.object_shape_ = self._trainer.data.shape
-
     def _publish(self, outcome: Outcome, trainer: Trainer) -> None:
         self.network_: Any = trainer.modules["network"]
-        self.labels_ = outcome.labels
-        self.embedding_ = outcome.embedding
+        self.labels_, self.embedding_ = outcome.labels, outcome.embedding
         self.cluster_centers_ = outcome.centers
         for name, array in outcome.arrays.items():
             setattr(self, name, array)
@@ -351,8 +328,7 @@ class DeepClusterer(_Estimator, ABC):
 
     def _as_if_stopped(self) -> dict[str, Any]:
         """Attributes of an estimator as if training had stopped now, for callbacks."""
-        network = copy.deepcopy(self._fitted_network).eval()
-        attributes: dict[str, Any] = {"network_": network}
+        attributes: dict[str, Any] = {"network_": copy.deepcopy(self._fitted_network).eval()}
         centers = self._trainer.modules.get("centers")
         if centers is not None:
             attributes["cluster_centers_"] = centers.points.detach().cpu().numpy()
@@ -364,12 +340,11 @@ class DeepClusterer(_Estimator, ABC):
     def _n_features_out(self) -> int:
         return self.cluster_centers_.shape[1]
 
-    def _mapped(self, X: Any, function: Any, scaling: Scaling | None = None) -> np.ndarray:
+    def _mapped(self, array: np.ndarray, function: Any) -> np.ndarray:
         device = torch.device(self.device_)
-        data = Data(X, scaling or self.scaling_, device)
         self.network_.eval()
         with reproducible(device):
-            return data.map(function).cpu().numpy()
+            return Data(array, self.scaling_, device).map(function).cpu().numpy()
 
     def transform(self, X: Any) -> np.ndarray:
         """Embedding of X.
@@ -461,7 +436,7 @@ class DeepClusterer(_Estimator, ABC):
         if metadata is not None:
             check_mapping("metadata", metadata)
         facts = {"epochs": self.n_iter_, "seed": self.seed_, "device": self.device_}
-        facts |= {"settings": plain(self.settings_)}
+        facts["settings"] = plain(self.settings_)
         if self.history_:
             facts["loss"] = self.history_[-1]["loss"]
         return save_run(

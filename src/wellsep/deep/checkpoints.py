@@ -37,7 +37,6 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any])
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `save_tensors` wrote."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -55,11 +54,7 @@ def plain(value: Any) -> Any:
 
 
 class Checkpoint:
-    """State of a training: tensors by name and a JSON record, in `state.safetensors` of a folder.
-
-    Without a folder nothing is kept. `identity` (method, parameters, data) must agree for a
-    training to be continued.
-    """
+    """State of a training in `state.safetensors` of a folder; without a folder nothing is kept."""
 
     def __init__(self, folder: Any, identity: dict[str, Any], *, resume: bool = True) -> None:
         self.path = None if folder is None else Path(folder) / "state.safetensors"
@@ -67,19 +62,17 @@ class Checkpoint:
         self.tensors: dict[str, Tensor] = {}
         self.record: dict[str, Any] = {}
         if self.path is not None and resume and self.path.exists():
-            self._read(self.path)
-
-    def _read(self, path: Path) -> None:
-        try:
-            self.tensors, self.record = read_tensors(path)
-        except ValueError as error:
-            set_aside(path, f"{error} The training starts over.")
-        else:
-            self._check_identity()
+            try:
+                self.tensors, self.record = read_tensors(self.path)
+            except ValueError as error:
+                set_aside(self.path, f"{error} The training starts over.")
+            else:
+                self._check_identity()
 
     def _check_identity(self) -> None:
-        found = self.record.get("identity", {})
-        differing = [key for key in self.identity if found.get(key) != self.identity[key]]
+        """Refuse to go on with another method, other parameters or other data."""
+        saved = self.record.get("identity", {})
+        differing = [key for key in self.identity if saved.get(key) != self.identity[key]]
         if differing or self.record.get("format") != FORMAT:
             which = ", ".join(differing) or "format"
             raise ValueError(
@@ -89,20 +82,23 @@ class Checkpoint:
             )
 
     def write(self, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
-        """Replace what is kept by a newer state."""
         if self.path is not None:
             record = {"format": FORMAT, "identity": self.identity, **record}
             with replace_file(self.path) as temporary:
                 save_tensors(temporary, tensors, record)
 
     def group(self, prefix: str) -> dict[str, Tensor]:
-        """The kept tensors whose names start with `prefix/`, without it."""
-        start = f"{prefix}/"
-        return {
-            name.removeprefix(start): tensor
-            for name, tensor in self.tensors.items()
-            if name.startswith(start)
-        }
+        return without_prefix(prefix, self.tensors)
+
+
+def with_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {f"{prefix}/{name}": tensor for name, tensor in tensors.items()}
+
+
+def without_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose names start with `prefix/`, without it."""
+    start = f"{prefix}/"
+    return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -117,29 +113,27 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` took."""
     if not tensors:
         return
-    whole = optimizer.state_dict()
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         index, key = name.split("/", 1)
         state.setdefault(int(index), {})[key] = tensor
-    optimizer.load_state_dict({"state": state, "param_groups": whole["param_groups"]})
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
 def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
-    """Write a fitted estimator; see `DeepClusterer.save`."""
-    weights = estimator.network_.state_dict()
-    tensors = {f"network/{key}": value for key, value in weights.items()}
     arrays = {
-        name: value
+        name: torch.from_numpy(np.array(value))
         for name, value in vars(estimator).items()
         if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
     }
     if not embedding:
         arrays.pop("embedding_", None)
-    tensors |= {f"array/{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
+    tensors = with_prefix("network", estimator.network_.state_dict())
+    tensors |= with_prefix("array", arrays)
+    scaling = estimator.scaling_
     record: dict[str, Any] = {
         "version": __version__,
         "method": type(estimator).__name__,
@@ -147,10 +141,7 @@ def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
         "plan": plain(estimator.plan_._asdict()),
         "object_shape": list(estimator.object_shape_),
         "settings": plain(estimator.settings_),
-        "scaling": {
-            "shift": estimator.scaling_.shift.tolist(),
-            "factor": estimator.scaling_.factor,
-        },
+        "scaling": {"shift": scaling.shift.tolist(), "factor": scaling.factor},
         "fitted": {name: getattr(estimator, name) for name in _PLAIN},
     }
     if hasattr(estimator, "feature_names_in_"):
@@ -201,7 +192,6 @@ def load(folder: Any, *, device: str = "auto") -> Any:
 
 
 def read_saved(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The record and the tensors that `save_to` wrote."""
     if not (folder / _RECORD).exists():
         raise FileNotFoundError(f"folder must hold a saved estimator, got {str(folder)!r}.")
     record, parts = load_parts(folder, _RECORD, _KIND, _SAVED_FORMAT, read_tensors)
@@ -224,17 +214,9 @@ def restore(method: Any, record: dict[str, Any], tensors: dict[str, Tensor], dev
     estimator.device_ = str(chosen)
     if "feature_names_in" in record:
         estimator.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
-    network = build_network(
-        plan.kind,
-        estimator.object_shape_,
-        plan.options,
-        init=plan.init,
-        generator=torch.Generator(),
-    )
-    state = {k.removeprefix("network/"): v for k, v in tensors.items() if k[:8] == "network/"}
-    network.load_state_dict(state)
+    network = build_network(plan, estimator.object_shape_, torch.Generator())
+    network.load_state_dict(without_prefix("network", tensors))
     estimator.network_ = network.to(chosen).eval()
-    for name, tensor in tensors.items():
-        if name.startswith("array/"):
-            setattr(estimator, name.removeprefix("array/"), tensor.numpy())
+    for name, tensor in without_prefix("array", tensors).items():
+        setattr(estimator, name, tensor.numpy())
     return estimator

@@ -11,21 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wellsep._checks.arrays import (
-    is_torch,
-)
+from wellsep._checks.arrays import is_torch
 from wellsep._checks.values import check_device
 from wellsep.compute.engine.threads import one_blas_thread, one_openmp_thread
 
 
 def choose_device(device: str | torch.device) -> torch.device:
-    """The device by name; "auto" is CUDA where there is one.
-
-    Examples
-    --------
-    >>> choose_device("cpu")
-    device(type='cpu')
-    """
+    """The device by name; "auto" is CUDA where there is one."""
     name = check_device(device, auto=True)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -46,9 +38,8 @@ def choose_device(device: str | torch.device) -> torch.device:
 class Scaling(NamedTuple):
     """How raw values become network inputs: (x − shift)·factor.
 
-    Images are mapped to [0, 1] or, for networks that end in tanh, to [−1, 1]: by 255 where the
-    pixels are bytes, by the training data's range otherwise. Vectors are centred and divided by
-    one number, their root mean squared deviation, so that distances keep their proportions.
+    Images are mapped to [0, 1] or [−1, 1]. Vectors are centred and divided by one number, so that
+    distances keep their proportions.
     """
 
     shift: np.ndarray  # scalar for images, one per feature for vectors
@@ -68,15 +59,11 @@ class Scaling(NamedTuple):
         return cls(np.array(low), 1.0 / width)
 
     def undo(self, x: np.ndarray) -> np.ndarray:
-        """Raw values from network inputs."""
         return (x / self.factor + self.shift).astype(x.dtype)
 
 
 class Data:
-    """Objects on the device; `data[rows]` is a scaled float32 batch.
-
-    Bytes stay bytes until they are used, so that large image sets fit.
-    """
+    """Objects on the device; `data[rows]` is a scaled float32 batch. Bytes stay bytes till then."""
 
     def __init__(self, X: np.ndarray, scaling: Scaling, device: torch.device) -> None:
         if X.dtype == np.uint8:
@@ -95,7 +82,6 @@ class Data:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of one object."""
         return tuple(self.raw.shape[1:])
 
     def __getitem__(self, rows: Tensor | slice) -> Tensor:
@@ -118,13 +104,7 @@ class Data:
 
 
 def to_layout(X: Any) -> np.ndarray:
-    """X as (n, d) vectors or (n, channels, height, width) images, bytes or float32/float64.
-
-    Examples
-    --------
-    >>> to_layout(np.zeros((5, 8, 9, 3), dtype=np.uint8)).shape
-    (5, 3, 8, 9)
-    """
+    """X as (n, d) vectors or (n, channels, height, width) images, bytes or float32/float64."""
     if is_torch(X):
         X = X.detach().cpu().numpy()
     X = np.asarray(X)
@@ -165,7 +145,7 @@ _before: list[tuple[bool, bool]] = []  # settings that each thread which trains 
 def reproducible(device: torch.device, *, one_thread: bool = False) -> Iterator[None]:
     """Settings under which the same seed gives the same result on the same device.
 
-    PyTorch cuts products differently for each number of threads; with ``one_thread`` there is one.
+    PyTorch cuts products differently for each number of threads.
     """
     backend = torch.backends.cudnn
     with _lock:

@@ -29,11 +29,9 @@ class Centers(nn.Module):
 
 
 def kmeans(embedding: Tensor, n_clusters: int, *, n_init: int, seed: int) -> KMeans:
-    """Return the best of several k-means runs from k-means++ starts, the same on every call.
-
-    It runs on the host: a latent space has few dimensions, and on a card every iteration of every
-    start would wait for a transfer, more so where several trainings share the card.
-    """
+    """Return the best of several k-means runs from k-means++ starts, the same on every call."""
+    # On the host: on a card every iteration of every start would wait for a transfer, more so
+    # where several trainings share it, and a latent space has few dimensions.
     points = _on_host(embedding)
     # Threads add up in any order; one thread gives the same digits every time.
     with threadpool_limits(limits=1):

@@ -10,15 +10,7 @@ from torch.nn import functional as F
 
 
 def reconstruction(x: Tensor, x_hat: Tensor) -> Tensor:
-    """Mean squared error over batch and features, (1/nd)·Σ‖x − x̂‖².
-
-    A mean over features too, so that a loss weight means the same for any number of features.
-
-    Examples
-    --------
-    >>> float(reconstruction(torch.tensor([[0.0, 2.0]]), torch.tensor([[1.0, 2.0]])))
-    0.5
-    """
+    """Mean squared error (1/nd)·Σ‖x − x̂‖²: a weight means the same for any number of features."""
     return F.mse_loss(x_hat, x)
 
 
@@ -49,8 +41,8 @@ class NearestTwo(NamedTuple):
 def nearest_two(z: Tensor, centers: Tensor) -> NearestTwo:
     """Squared distance to the nearest centre and the counterfactual distance to the second.
 
-    d_ca(z) = (‖z−μ_a‖² − ‖z−μ_c‖²) / (2‖μ_c−μ_a‖), c the nearest and a the second nearest centre.
-    Where two centres coincide there is no plane and the margin is 0. With one centre it is 0.
+    d_ca(z) = (‖z−μ_a‖² − ‖z−μ_c‖²) / (2‖μ_c−μ_a‖), c the nearest and a the second nearest centre;
+    0 where both coincide or there is one centre: no plane lies between them.
     """
     table = squared_distances(z, centers)
     k = len(centers)
@@ -70,30 +62,14 @@ def nearest_two(z: Tensor, centers: Tensor) -> NearestTwo:
 
 
 def soft_assignment(z: Tensor, centers: Tensor, freedom: float = 1.0) -> Tensor:
-    """DEC's Student-t memberships q_ik ∝ (1 + ‖z_i−μ_k‖²/α)^(−(α+1)/2), rows summing to 1.
-
-    Examples
-    --------
-    >>> z, centers = torch.zeros(1, 1, dtype=float), torch.tensor([[0.0], [1.0]], dtype=float)
-    >>> soft_assignment(z, centers).round(decimals=3).tolist()
-    [[0.667, 0.333]]
-    """
+    """DEC's Student-t memberships q_ik ∝ (1 + ‖z_i−μ_k‖²/α)^(−(α+1)/2), rows summing to 1."""
     power = -(freedom + 1.0) / 2.0
     logits = power * torch.log1p(squared_distances(z, centers) / freedom)
     return torch.softmax(logits, dim=1)
 
 
 def sharpened(p: Tensor) -> Tensor:
-    """Targets that strengthen sure memberships, q_ik ∝ p_ik²/Σ_i p_ik, rows summing to 1.
-
-    DEC's target distribution, and what DEPICT's authors run.
-
-    Examples
-    --------
-    >>> p = torch.tensor([[0.8, 0.2], [0.4, 0.6]], dtype=float)
-    >>> sharpened(p).round(decimals=3).tolist()
-    [[0.914, 0.086], [0.229, 0.771]]
-    """
+    """Targets of DEC, and as DEPICT's authors run them: q_ik ∝ p_ik²/Σ_i p_ik, rows sum to 1."""
     weight = p**2 / p.sum(dim=0, keepdim=True)
     return weight / weight.sum(dim=1, keepdim=True)
 
@@ -117,10 +93,7 @@ def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
 def layered_reconstruction(
     clean: list[Tensor], decoded: list[Tensor], inner: float = 0.1
 ) -> Tensor:
-    """DEPICT's rec₀ + .1·rec₁ + .1·rec₂: each decoder layer against the clean encoder's.
-
-    Both lists hold input and hidden layers, outermost first; `inner` weighs the hidden ones.
-    """
+    """DEPICT's rec₀ + .1·rec₁ + .1·rec₂: decoder against clean encoder, outermost layer first."""
     terms = [F.mse_loss(d, c) for c, d in zip(clean, decoded, strict=True)]
     return terms[0] + inner * sum(terms[1:], torch.zeros_like(terms[0]))
 
@@ -136,8 +109,7 @@ class Triplets(NamedTuple):
 def sample_triplets(labels: Tensor, n_negatives: int, generator: torch.Generator) -> Triplets:
     """All same-cluster pairs of a batch, each with up to `n_negatives` distinct negatives.
 
-    Pairs are unordered: the one that comes first in the batch is the anchor. `generator` lives
-    on the CPU.
+    The one of a pair that comes first in the batch is the anchor; `generator` is the CPU's.
     """
     same = labels[:, None] == labels[None, :]
     anchor, positive = torch.nonzero(torch.triu(same, diagonal=1), as_tuple=True)
@@ -152,17 +124,7 @@ def sample_triplets(labels: Tensor, n_negatives: int, generator: torch.Generator
 def triplet_loss(
     z: Tensor, triplets: Triplets, margin: float = 0.2, *, anchors_only: bool = False
 ) -> Tensor:
-    """JULE's mean hinge max(0, ‖a−p‖² − ‖a−n‖² + margin); 0 without any triplet.
-
-    With `anchors_only` nothing else receives gradient, as in the original's CUDA code.
-
-    Examples
-    --------
-    >>> z = torch.tensor([[0.0], [1.0], [1.5]])
-    >>> one = Triplets(torch.tensor([0]), torch.tensor([1]), torch.tensor([2]))
-    >>> float(triplet_loss(z, one, margin=2.0))
-    0.75
-    """
+    """JULE's mean hinge max(0, ‖a−p‖² − ‖a−n‖² + margin); 0 without any triplet."""
     others = z.detach() if anchors_only else z
     table = squared_distances(z, others)
     near = table[triplets.anchor, triplets.positive]

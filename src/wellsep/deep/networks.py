@@ -65,11 +65,7 @@ class Normalise(nn.Module):
 
 
 class Autoencoder(nn.Module):
-    """Encoder and mirrored decoder that show every layer.
-
-    Each layer includes its activation; the decoder's last gives the input back. `noise` is the
-    dropout before each encoder layer on the noisy path.
-    """
+    """Encoder and mirrored decoder; `noise` is the dropout before each layer on the noisy path."""
 
     def __init__(
         self, encoder: Sequence[nn.Module], decoder: Sequence[nn.Module], noise: Sequence[float]
@@ -80,7 +76,7 @@ class Autoencoder(nn.Module):
         self.noise = nn.ModuleList(Dropout(rate) for rate in noise)
 
     def encoded_layers(self, x: Tensor, *, noisy: bool = False) -> list[Tensor]:
-        """Input, hidden layers and embedding; the input first and free of noise."""
+        """Input, hidden layers and embedding; the input is free of noise."""
         layers = [x]
         for i, layer in enumerate(self.encoder):
             below = layers[-1]
@@ -98,11 +94,9 @@ class Autoencoder(nn.Module):
         return layers[::-1]
 
     def encode(self, x: Tensor) -> Tensor:
-        """Embedding of a batch."""
         return self.encoded_layers(x)[-1]
 
     def decode(self, z: Tensor) -> Tensor:
-        """Reconstruction from an embedding."""
         return self.decoded_layers(z)[0]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -129,25 +123,15 @@ def dense_autoencoder(
 ) -> Autoencoder:
     """Fully connected d-500-500-2000-latent autoencoder with LeakyReLU .01; images are flattened.
 
-    `latent` ("batch-norm", "tanh" or "linear") follows the last encoder layer. Batch-norm, without
-    its affine part, keeps the embedding's scale from running to 0 or ∞.
-
-    Examples
-    --------
-    >>> net = dense_autoencoder((6,), 2, hidden=(5,))
-    >>> [tuple(layer.shape) for layer in net.encoded_layers(torch.zeros(3, 6))]
-    [(3, 6), (3, 5), (3, 2)]
+    Batch-norm as the encoder's end keeps the embedding's scale from running to 0 or ∞.
     """
     widths = [math.prod(shape), *hidden, n_latent]
     last = _latent_end(latent, n_latent)
-    encoder: list[nn.Module] = [
-        _activated(nn.Linear(a, b), last if i == len(widths) - 2 else None)
-        for i, (a, b) in enumerate(pairwise(widths))
-    ]
-    decoder: list[nn.Module] = [
-        nn.Linear(b, a) if i == 0 else _activated(nn.Linear(b, a))
-        for i, (a, b) in enumerate(pairwise(widths))
-    ][::-1]
+    pairs = list(pairwise(widths))
+    encoder = [_activated(nn.Linear(a, b)) for a, b in pairs[:-1]]
+    encoder.append(_activated(nn.Linear(*pairs[-1]), last))
+    decoder = [_activated(nn.Linear(b, a)) for a, b in pairs[:0:-1]]
+    decoder.append(nn.Linear(*pairs[0][::-1]))
     if len(shape) > 1:
         encoder[0] = nn.Sequential(nn.Flatten(), *encoder[0])
         decoder[-1] = nn.Sequential(decoder[-1], nn.Unflatten(1, shape))
@@ -157,13 +141,12 @@ def dense_autoencoder(
 def _depict_layers(shape: Shape, layers: str) -> Sequence[tuple[int, int]]:
     if layers != "auto":
         return DEPICT_LAYERS[check_choice("layers", layers, ("auto", *DEPICT_LAYERS))]
-    found = list(DEPICT_LAYERS["depict"])
-    size = (min(shape[1:]) - 4) // 2 + 1
-    size = (size - 1) // 2 + 1
+    chosen = list(DEPICT_LAYERS["depict"])
+    size = ((min(shape[1:]) - 4) // 2) // 2 + 1
     while size > 16:  # each further layer halves the maps
-        found.append((5, 2))
+        chosen.append((5, 2))
         size = (size - 1) // 2 + 1
-    return found
+    return chosen
 
 
 def conv_autoencoder(
@@ -175,18 +158,9 @@ def conv_autoencoder(
     latent: str = "tanh",
     noise: Sequence[float] = (0.1, 0.1),
 ) -> Autoencoder:
-    """DEPICT's convolutional autoencoder: stride-2 convolutions, then a dense embedding.
+    """DEPICT's autoencoder: convolutions of `width` maps with stride 2, then a dense embedding.
 
-    Conv 50 k4 s2 p0 and conv 50 k5 s2 p2 with LeakyReLU .01; images over 64 pixels get further
-    k5 s2 p2 layers. The decoder mirrors it and ends in tanh, for inputs in [−1, 1]. `layers` may
-    also name a paper's choice, `width` is the number of maps per convolution, and `latent` follows
-    the dense layer.
-
-    Examples
-    --------
-    >>> net = conv_autoencoder((1, 16, 16), 10)
-    >>> [tuple(layer.shape[1:]) for layer in net.encoded_layers(torch.zeros(2, 1, 16, 16))]
-    [(1, 16, 16), (50, 7, 7), (50, 4, 4), (10,)]
+    The decoder mirrors the encoder and ends in tanh, for inputs in [−1, 1].
     """
     _check_image(shape, 4)
     encoder: list[nn.Module] = []
@@ -236,16 +210,7 @@ def _jule_blocks(shape: Shape, blocks: str) -> dict[str, Any]:
 def jule_convnet(
     shape: Shape, *, blocks: str = "auto", width: int = 50, n_features: int = 160
 ) -> nn.Module:
-    """JULE's network: 5×5 convolutions with batch-norm, ReLU and pooling, 160 unit-length features.
-
-    `blocks` follow the image size ("auto", "conv") or are a paper's choice by name. "dense", and
-    "auto" for vectors, is a network with one hidden layer. `width` is the number of maps.
-
-    Examples
-    --------
-    >>> tuple(jule_convnet((1, 28, 28))(torch.zeros(2, 1, 28, 28)).shape)
-    (2, 160)
-    """
+    """JULE's network: 5×5 convolutions of `width` maps, then features of unit length."""
     if _is_dense(shape, blocks):
         return nn.Sequential(
             nn.Flatten(), nn.Linear(math.prod(shape), 4 * width), nn.BatchNorm1d(4 * width),
@@ -256,11 +221,8 @@ def jule_convnet(
     layers: list[nn.Module] = []
     channels, size = shape[0], list(shape[1:])
     for pool in plan["pools"]:
-        layers += [
-            nn.Conv2d(channels, width, 5, padding=plan["padding"]),
-            nn.BatchNorm2d(width),
-            nn.ReLU(),
-        ]
+        convolution = nn.Conv2d(channels, width, 5, padding=plan["padding"])
+        layers += [convolution, nn.BatchNorm2d(width), nn.ReLU()]
         size = [s + 2 * plan["padding"] - 4 for s in size]
         if pool:
             layers.append(nn.MaxPool2d(2, ceil_mode=True))
@@ -285,14 +247,7 @@ def deepcluster_convnet(
 ) -> nn.Module:
     """DeepCluster's network: VGG16 with batch-norm behind a Sobel layer, or a small convnet.
 
-    The small one has a 3×3 convolution with batch-norm, ReLU and pooling for each halving down to
-    4 pixels; its `width` maps double with each block up to eightfold. "vgg16" wants images of 32
-    pixels and more. "dense", and "auto" for vectors, is a network with one hidden layer.
-
-    Examples
-    --------
-    >>> tuple(deepcluster_convnet((1, 16, 16))(torch.zeros(2, 1, 16, 16)).shape)
-    (2, 256)
+    The small one halves the image down to 4 pixels; its `width` maps double up to eightfold.
     """
     check_choice("blocks", blocks, ("auto", "conv", "dense", "vgg16"))
     if _is_dense(shape, blocks):
@@ -315,11 +270,8 @@ def deepcluster_convnet(
             layers.append(nn.MaxPool2d(2))
             size = [s // 2 for s in size]
         else:
-            layers += [
-                nn.Conv2d(channels, maps, 3, padding=1, bias=False),
-                nn.BatchNorm2d(maps),
-                nn.ReLU(),
-            ]
+            convolution = nn.Conv2d(channels, maps, 3, padding=1, bias=False)
+            layers += [convolution, nn.BatchNorm2d(maps), nn.ReLU()]
             channels = maps
     layers.append(nn.Flatten())
     flat = channels * math.prod(size)
@@ -364,15 +316,10 @@ class NetworkPlan(NamedTuple):
     init: str = "glorot"
 
 
-def build_network(
-    kind: str, shape: Shape, options: dict[str, Any], *, init: str, generator: torch.Generator
-) -> nn.Module:
-    """Build a network of `BUILDERS` on the CPU, with weights drawn from one generator.
-
-    Weights are Glorot uniform ("glorot"), He normal ("he") or N(0, .01) ("small"); biases are 0.
-    """
+def build_network(plan: NetworkPlan, shape: Shape, generator: torch.Generator) -> nn.Module:
+    """Build a network on the CPU, with weights drawn from one generator."""
     with torch.device("meta"):
-        network = BUILDERS[kind](shape, **options)
+        network = BUILDERS[plan.kind](shape, **plan.options)
     network.to_empty(device="cpu")
     draw: dict[str, Callable[[Tensor], Tensor]] = {
         "glorot": lambda w: nn.init.xavier_uniform_(w, generator=generator),
@@ -381,7 +328,7 @@ def build_network(
     }
     for module in network.modules():
         if isinstance(module, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
-            draw[init](module.weight)
+            draw[plan.init](module.weight)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
         elif isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d):
@@ -392,7 +339,6 @@ def build_network(
 
 
 def set_generator(network: nn.Module, generator: torch.Generator | None) -> None:
-    """Let every dropout layer draw from `generator`."""
     for module in network.modules():
         if isinstance(module, Dropout):
             module.generator = generator

@@ -13,7 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from wellsep.deep.checkpoints import Checkpoint, load_optimizer, optimizer_tensors
+from wellsep.deep.checkpoints import (
+    Checkpoint,
+    load_optimizer,
+    optimizer_tensors,
+    with_prefix,
+)
 from wellsep.deep.cuda_graph import Step, copy_state, is_out_of_memory, restore_state
 from wellsep.deep.data import Data
 from wellsep.deep.networks import set_generator
@@ -56,10 +61,14 @@ class Stage:
 
 
 @dataclass
-class _Patience:
+class _Position:
+    """How far a stage has come, and the weights to go back to when it has waited long enough."""
+
+    stage: Stage
+    epoch: int = 0  # that have ended
     best: float = float("inf")
     waited: int = 0
-    state: dict[str, Tensor] = field(default_factory=dict)
+    weights: dict[str, Tensor] = field(default_factory=dict)
 
 
 class Reported:
@@ -87,11 +96,7 @@ class Reported:
 
 
 class Trainer:
-    """Runs stages over data on one device; a training that was interrupted goes on.
-
-    `seed` is the root of all its randomness. Every `save_every` epochs the outcome of the stage is
-    written as a run, by save_outcome(stage name, epoch, outcome).
-    """
+    """Runs stages over data on one device; a training that was interrupted goes on."""
 
     def __init__(
         self,
@@ -101,8 +106,8 @@ class Trainer:
         seed: int,
         checkpoint: Checkpoint,
         progress: Reported,
-        save_every: int | None = None,
-        save_outcome: Callable[[str, int, Outcome], None] | None = None,
+        save_every: int | None = None,  # epochs
+        save_outcome: Callable[[str, int, Outcome], None] | None = None,  # stage, epoch, outcome
     ) -> None:
         self.data = data
         self.device = data.device
@@ -132,12 +137,10 @@ class Trainer:
     # -- what belongs to the training -------------------------------------------------------
 
     def seed_for(self, purpose: str) -> int:
-        """A seed for one purpose, the same whether or not the training was interrupted."""
         words = (self.seed, zlib.crc32(purpose.encode()))
         return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> 1)
 
     def generator_for(self, purpose: str) -> torch.Generator:
-        """A fresh CPU generator for one purpose."""
         return torch.Generator().manual_seed(self.seed_for(purpose))
 
     def add(self, name: str, module: nn.Module) -> Any:
@@ -157,13 +160,13 @@ class Trainer:
 
     def map(self, function: Callable[[Tensor], Tensor], rows: Tensor | None = None) -> Tensor:
         """`function` of every object's input (or of some rows') in evaluation mode."""
-        modes = [(module, module.training) for module in self.modules.values()]
-        for module, _ in modes:
+        modes = {module: module.training for module in self.modules.values()}
+        for module in modes:
             module.eval()
         try:
             return self.data.map(function, rows)
         finally:
-            for module, mode in modes:
+            for module, mode in modes.items():
                 module.train(mode)
 
     def close(self) -> None:
@@ -178,34 +181,33 @@ class Trainer:
         """Train one stage to its end, or go on where it was interrupted."""
         if stage.name in self.finished:
             return
-        start, patience = self._resume(stage)
+        position = self._resume(stage)
         self.progress.stage(stage.name, stage.epochs)
         for module in self.modules.values():
             module.train()
         step = self._step(stage)
-        for epoch in range(start, stage.epochs):
+        for epoch in range(position.epoch, stage.epochs):
             if stage.before_epoch is not None and stage.before_epoch(epoch):
                 break
             step, losses = self._epoch(stage, step, epoch)
             self._check_losses(stage, losses, epoch)
+            position.epoch = epoch + 1
             record = {"stage": stage.name, "epoch": epoch + 1, "loss": float(losses.mean())}
-            stop = self._watch(stage, patience, record)
+            stop = self._watch(position, record)
             self.history.append(record)
-            self._keep(stage, epoch + 1, patience)
-            if self._report(stage, epoch + 1, patience) or stop:
+            self._keep(position)
+            try:
+                stop = self.progress.epoch() or stop
+            except BaseException:  # a callback that ends the training, at a time limit for example
+                self.save(position)
+                raise
+            if stop:
                 break
-        if patience.state:
-            restore_state(self.modules, patience.state)
+        if position.weights:
+            restore_state(self.modules, position.weights)
         self.finished.append(stage.name)
         self.save()
         self.progress.end()
-
-    def _report(self, stage: Stage, epoch: int, patience: _Patience) -> bool:
-        try:
-            return self.progress.epoch()
-        except BaseException:  # a callback that ends the training, at a time limit for example
-            self.save(stage, epoch, patience)
-            raise
 
     def _step(self, stage: Stage) -> Step:
         return Step(
@@ -282,36 +284,37 @@ class Trainer:
         path = self.checkpoint.path
         return f"The last good checkpoint is in {path.parent}. " if path and path.exists() else ""
 
-    def _watch(self, stage: Stage, patience: _Patience, record: dict[str, Any]) -> bool:
+    def _watch(self, position: _Position, record: dict[str, Any]) -> bool:
+        """Whether the watched value has not fallen for long enough; it goes into the record."""
+        stage = position.stage
         if stage.watch is None or stage.patience is None:
             return False
         value = record["watched"] = float(stage.watch())
-        if value < patience.best:
-            patience.best, patience.waited = value, 0
-            patience.state = copy_state(self.modules)
+        if value < position.best:
+            position.best, position.waited = value, 0
+            position.weights = copy_state(self.modules)
         else:
-            patience.waited += 1
-        return patience.waited >= stage.patience
+            position.waited += 1
+        return position.waited >= stage.patience
 
     # -- keeping and resuming ------------------------------------------------------------------
 
-    def _keep(self, stage: Stage, epoch: int, patience: _Patience) -> None:
+    def _keep(self, position: _Position) -> None:
+        stage, epoch = position.stage, position.epoch
         due = self.save_every is not None and epoch % self.save_every == 0
         if due and self.save_outcome is not None and stage.outcome is not None:
             self.save_outcome(stage.name, epoch, stage.outcome())
         if due or time.monotonic() - self._last_save > _SAVE_SECONDS:
-            self.save(stage, epoch, patience)
+            self.save(position)
 
-    def save(
-        self, stage: Stage | None = None, epoch: int = 0, patience: _Patience | None = None
-    ) -> None:
+    def save(self, position: _Position | None = None) -> None:
         """Write where the training stands; unfinite weights are never written."""
         if self.checkpoint.path is None:
             return
-        tensors = {f"module/{name}": t for name, t in copy_state(self.modules).items()}
+        tensors = with_prefix("module", copy_state(self.modules))
         if not all(torch.isfinite(t).all() for t in tensors.values() if t.is_floating_point()):
             return
-        tensors |= {f"memory/{name}": t for name, t in self.memory.items()}
+        tensors |= with_prefix("memory", self.memory)
         tensors["generator/shuffle"] = self.shuffler.get_state()
         tensors["generator/noise"] = self.noise.get_state()
         record: dict[str, Any] = {
@@ -322,24 +325,23 @@ class Trainer:
             "finished": self.finished,
             "n_steps": self.n_steps,
         }
-        if stage is not None and patience is not None:
-            record |= {"stage": stage.name, "epoch": epoch, "waited": patience.waited}
-            record["best"] = patience.best if np.isfinite(patience.best) else None
-            tensors |= {f"best/{name}": t for name, t in patience.state.items()}
-            optimizer = optimizer_tensors(stage.optimizer)
-            tensors |= {f"optimizer/{name}": t for name, t in optimizer.items()}
+        if position is not None:
+            best = position.best if np.isfinite(position.best) else None
+            record |= {"stage": position.stage.name, "epoch": position.epoch, "best": best}
+            record["waited"] = position.waited
+            tensors |= with_prefix("best", position.weights)
+            tensors |= with_prefix("optimizer", optimizer_tensors(position.stage.optimizer))
         self.checkpoint.write(tensors, record)
         self._last_save = time.monotonic()
 
-    def _resume(self, stage: Stage) -> tuple[int, _Patience]:
+    def _resume(self, stage: Stage) -> _Position:
         record = self.checkpoint.record
         if record.get("stage") != stage.name:
-            return 0, _Patience()
+            return _Position(stage)
         load_optimizer(stage.optimizer, self.checkpoint.group("optimizer"))
-        best = record["best"]
-        state = {n: t.to(self.device) for n, t in self.checkpoint.group("best").items()}
-        patience = _Patience(float("inf") if best is None else best, record["waited"], state)
-        return int(record["epoch"]), patience
+        best = float("inf") if record["best"] is None else record["best"]
+        weights = {n: t.to(self.device) for n, t in self.checkpoint.group("best").items()}
+        return _Position(stage, int(record["epoch"]), best, record["waited"], weights)
 
 
 def adam(

@@ -131,15 +131,10 @@ class DEC(LatentClusterer):
         trained = [*network.encoder.parameters(), centers.points]
         if rec_weight:
             trained += network.decoder.parameters()
+        optimizer = self._optimizer(trained, settings["learning_rate"], trainer.device)
+        epochs = settings["epochs"]
         trainer.run(
-            Stage(
-                "cluster",
-                settings["epochs"],
-                loss,
-                self._optimizer(trained, settings["learning_rate"], trainer.device),
-                before_epoch=refresh,
-                outcome=outcome,
-            )
+            Stage("cluster", epochs, loss, optimizer, before_epoch=refresh, outcome=outcome)
         )
         return outcome()
 

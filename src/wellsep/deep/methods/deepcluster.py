@@ -31,12 +31,10 @@ class Whitening(NamedTuple):
         centred = features - mean
         values, vectors = np.linalg.eigh(centred.T @ centred / len(features))
         values, vectors = values[::-1], vectors[:, ::-1]
-        kept = min(n_components, max(1, int((values > 1e-6 * max(values[0], 1e-30)).sum())))
-        scale = np.sqrt(np.maximum(values[:kept], 1e-30))
-        return cls(mean, vectors[:, :kept] / scale)
+        count = min(n_components, max(1, int((values > 1e-6 * max(values[0], 1e-30)).sum())))
+        return cls(mean, vectors[:, :count] / np.sqrt(np.maximum(values[:count], 1e-30)))
 
     def apply(self, features: np.ndarray) -> np.ndarray:
-        """Whitened features, float32."""
         white = (features - self.mean) @ self.projection
         length = np.maximum(np.linalg.norm(white, axis=1, keepdims=True), 1e-12)
         return (white / length).astype(np.float32)
@@ -146,12 +144,8 @@ class DeepCluster(DeepClusterer):
         n, device = len(trainer.data), trainer.device
         top = trainer.add("top", nn.Linear(settings["n_features"], self.n_clusters))
         labels = trainer.once("labels", lambda: torch.zeros(n, dtype=torch.long))
-        optimizer = torch.optim.SGD(
-            [*network.parameters(), *top.parameters()],
-            lr=settings["learning_rate"],
-            momentum=0.9,
-            weight_decay=1e-5,
-        )
+        trained, rate = [*network.parameters(), *top.parameters()], settings["learning_rate"]
+        optimizer = torch.optim.SGD(trained, lr=rate, momentum=0.9, weight_decay=1e-5)
         latest: list[Outcome] = []
 
         def clustered(purpose: str) -> Outcome:
@@ -179,9 +173,8 @@ class DeepCluster(DeepClusterer):
                         momentum.zero_()
 
         def order(epoch: int) -> Tensor:
-            return torch.from_numpy(
-                _uniform_over_clusters(labels.cpu().numpy(), trainer.seed_for(f"order-{epoch}"))
-            )
+            seed = trainer.seed_for(f"order-{epoch}")
+            return torch.from_numpy(_uniform_over_clusters(labels.cpu().numpy(), seed))
 
         def loss(rows: Tensor) -> Tensor:
             x = trainer.data[rows]
@@ -189,17 +182,9 @@ class DeepCluster(DeepClusterer):
                 x = random_crops(x, trainer.noise)
             return cross_entropy(top(network(x)), labels[rows])
 
-        trainer.run(
-            Stage(
-                "cluster",
-                settings["epochs"],
-                loss,
-                optimizer,
-                order=order,
-                before_epoch=relabel,
-                outcome=lambda: latest[0],
-            )
-        )
+        stage = Stage("cluster", settings["epochs"], loss, optimizer, order=order)
+        stage.before_epoch, stage.outcome = relabel, lambda: latest[0]
+        trainer.run(stage)
         return clustered("kmeans-final")
 
     def _finish(self, embedding: np.ndarray) -> np.ndarray:

@@ -143,16 +143,9 @@ class DeepKMeans(FromAutoencoder, LatentClusterer):
             {"params": list(network.parameters()), "lr": rate},
             {"params": [centers.points], "lr": 0.3 * rate},
         ]
-        trainer.run(
-            Stage(
-                "cluster",
-                settings["epochs"],
-                loss,
-                adam(groups, rate, trainer.device, decay=1e-4),
-                clip=5.0,
-                outcome=outcome,
-            )
-        )
+        optimizer = adam(groups, rate, trainer.device, decay=1e-4)
+        epochs = settings["epochs"]
+        trainer.run(Stage("cluster", epochs, loss, optimizer, clip=5.0, outcome=outcome))
         return outcome()
 
 

@@ -193,26 +193,23 @@ class DEPICT(FromAutoencoder):
             ]
             return terms[0] + INNER * sum(terms[1:])
 
-        trainer.run(
-            Stage(
-                "pretrain",
-                settings["pretrain_epochs"],
-                loss,
-                adam(network.parameters(), settings["learning_rate"], trainer.device),
-                rows=rows,
-                watch=lambda: float(trainer.map(per_object, held_out).mean()),
-                patience=settings["pretrain_patience"],
-            )
-        )
+        def error() -> float:
+            return float(trainer.map(per_object, held_out).mean())
+
+        optimizer = adam(network.parameters(), settings["learning_rate"], trainer.device)
+        stage = Stage("pretrain", settings["pretrain_epochs"], loss, optimizer, rows=rows)
+        stage.watch, stage.patience = error, settings["pretrain_patience"]
+        trainer.run(stage)
 
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
         held_out, rows = _split(trainer)
-        rate, device = settings["learning_rate"], trainer.device
-        start = trainer.once("start", lambda: self._start(trainer, trainer.map(network.encode)))
-        start = start.long()
         z = trainer.map(network.encode)
+        start = trainer.once("start", lambda: self._start(trainer, z)).long()
         head = trainer.add("head", Softmax(directions(z, start, self.n_clusters)))
-        everything = [*network.parameters(), *head.parameters()]
+
+        def optimizer() -> torch.optim.Optimizer:
+            trained = [*network.parameters(), *head.parameters()]
+            return adam(trained, settings["learning_rate"], trainer.device)
 
         def memberships(subset: Tensor | None = None) -> Tensor:
             return trainer.map(lambda x: head(network.encode(x)).softmax(dim=1), subset)
@@ -227,8 +224,8 @@ class DEPICT(FromAutoencoder):
             return loss
 
         def disagreement() -> float:
-            found = memberships(held_out).argmax(dim=1).cpu().numpy()
-            return -normalized_mutual_info_score(start[held_out].cpu().numpy(), found)
+            labels = memberships(held_out).argmax(dim=1).cpu().numpy()
+            return -normalized_mutual_info_score(start[held_out].cpu().numpy(), labels)
 
         def outcome() -> Outcome:
             soft = memberships().cpu().numpy()
@@ -241,18 +238,10 @@ class DEPICT(FromAutoencoder):
             centers = head.weight.detach().cpu().numpy()
             return Outcome(soft.argmax(axis=1), embedding, centers, arrays)
 
-        trainer.run(
-            Stage(
-                "start",
-                settings["start_epochs"],
-                loss_towards(start),
-                adam(everything, rate, device),
-                rows=rows,
-                watch=disagreement,
-                patience=settings["start_patience"],
-                outcome=outcome,
-            )
-        )
+        epochs = settings["start_epochs"]
+        first = Stage("start", epochs, loss_towards(start), optimizer(), rows=rows, outcome=outcome)
+        first.watch, first.patience = disagreement, settings["start_patience"]
+        trainer.run(first)
         q = trainer.once("targets", lambda: torch.zeros(len(trainer.data), self.n_clusters))
 
         def refresh(epoch: int) -> bool:
@@ -261,16 +250,9 @@ class DEPICT(FromAutoencoder):
             q.copy_(fresh)
             return epoch > 0 and change < settings["stop"]
 
-        trainer.run(
-            Stage(
-                "cluster",
-                settings["epochs"],
-                loss_towards(q),
-                adam(everything, rate, device),
-                before_epoch=refresh,
-                outcome=outcome,
-            )
-        )
+        second = Stage("cluster", settings["epochs"], loss_towards(q), optimizer(), outcome=outcome)
+        second.before_epoch = refresh
+        trainer.run(second)
         return outcome()
 
     def _start(self, trainer: Trainer, z: Tensor) -> np.ndarray:

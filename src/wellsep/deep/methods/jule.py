@@ -139,54 +139,37 @@ class JULE(DeepClusterer):
                 "predict needs embedding_, and this model was saved without it. "
                 "Set embedding_ to transform(X) of the training data."
             )
-        known = torch.as_tensor(self.embedding_)
+        trained = torch.as_tensor(self.embedding_)
         parts = torch.as_tensor(embedding).split(2048)
-        return self.labels_[torch.cat([(z @ known.T).argmax(dim=1) for z in parts]).numpy()]
+        return self.labels_[torch.cat([(z @ trained.T).argmax(dim=1) for z in parts]).numpy()]
 
     def _learn(
-        self,
-        trainer: Trainer,
-        network: Any,
-        labels: Tensor,
-        settings: dict[str, Any],
-        period: int,
+        self, trainer: Trainer, network: Any, labels: Tensor, settings: dict[str, Any], period: int
     ) -> None:
         def loss(rows: Tensor) -> Tensor:
             triplets = sample_triplets(labels[rows], N_NEGATIVES, trainer.shuffler)
             z = network(trainer.data[rows])
             return triplet_loss(z, triplets, self.margin, anchors_only=self.anchors_only)
 
-        optimizer = torch.optim.SGD(
-            network.parameters(),
-            lr=settings["learning_rate"],
-            momentum=0.9,
-            dampening=0.9,
-            weight_decay=5e-5,
-        )
+        start = settings["learning_rate"]
+        options = {"momentum": 0.9, "dampening": 0.9, "weight_decay": 5e-5}
+        optimizer = torch.optim.SGD(network.parameters(), lr=start, **options)
 
         def rate(step: int) -> float:
-            return settings["learning_rate"] * (1.0 + 1e-4 * step) ** -0.75
+            return start * (1.0 + 1e-4 * step) ** -0.75
 
         def outcome() -> Outcome:
             return _outcome(trainer.map(network), labels.cpu().numpy(), {})
 
-        trainer.run(
-            Stage(
-                f"period-{period}",
-                settings["epochs"],
-                loss,
-                optimizer,
-                rate=rate,
-                outcome=outcome,
-                capture=False,  # the number of triplets differs from batch to batch
-            )
-        )
+        stage = Stage(f"period-{period}", settings["epochs"], loss, optimizer, rate=rate)
+        stage.outcome = outcome
+        stage.capture = False  # the number of triplets differs from batch to batch
+        trainer.run(stage)
 
     def _first(self, trainer: Trainer) -> np.ndarray:
         """Chains of the raw objects, whose rows are clipped to unit length."""
         raw = trainer.data.map(lambda x: x.flatten(1))
-        raw = raw / raw.norm(dim=1, keepdim=True).clamp_min(1.0)
-        return self._chains(raw)
+        return self._chains(raw / raw.norm(dim=1, keepdim=True).clamp_min(1.0))
 
     def _chains(self, features: Tensor) -> np.ndarray:
         labels = chains(nearest_neighbours(features, 1))
