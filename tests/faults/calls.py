@@ -213,8 +213,8 @@ def calls(folder: Path) -> dict[str, Call]:
             ws.render_report, result=judgement, path=folder / "page.html", runs=made
         ),
         "dip_statistic": call(dip_statistic, x=X[:, 0]),
-        "dip_test": call(ws.dip_test, x=X[:, 0], n_simulations=20),
-        "multimodality": call(ws.multimodality, X=X, n_simulations=20),
+        "dip_test": call(ws.dip_test, x=X[:, 0]),
+        "multimodality": call(ws.multimodality, X=X),
         "holm": call(holm, pvalues=[0.01, 0.5]),
         "load_dataset": call(ws.load_dataset, name="iris", download=False),
         "list_datasets": call(ws.list_datasets, folder=folder),

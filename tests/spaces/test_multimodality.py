@@ -234,15 +234,6 @@ def test_too_many_pairs_are_sampled_and_said_so():
     assert (exact.n_objects, exact.n_values, exact.note) == (200, 19900, "")
 
 
-def test_monte_carlo_is_seeded_and_near_the_table():
-    X = np.random.default_rng(3).random((80, 1))
-    options = {"method": "monte-carlo", "n_simulations": 500, "random_state": 1}
-    answer = multimodality(X, **options)
-    assert answer.pvalue == multimodality(X, **options).pvalue
-    assert answer.pvalue == pytest.approx(multimodality(X).pvalue, abs=0.09)
-    assert answer.method == "monte-carlo"
-
-
 @pytest.mark.parametrize(
     ("X", "options", "error", "sentence"),
     [
@@ -252,7 +243,6 @@ def test_monte_carlo_is_seeded_and_near_the_table():
             ValueError,
             "projection must be one of 'pca', 'pca-scaled'",
         ),
-        (blobs(), {"method": "exact"}, ValueError, "method must be one of 'table', 'monte-carlo'"),
         (blobs(), {"n_components": 0}, ValueError, "n_components must be at least 1, got 0."),
         (blobs(), {"max_pairs": 1.5}, TypeError, "max_pairs must be an integer, got 1.5."),
         ([[1.0, 2.0]], {}, ValueError, r"X must have at least 2 row\(s\), got 1."),

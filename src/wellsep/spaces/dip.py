@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import check_choice, check_count, check_number, check_numbers, to_numpy
+from wellsep._checks.arrays import check_number, check_numbers, to_numpy
 from wellsep._text.sentences import Views
 from wellsep.spaces.dip_hulls import dip_of_steps, majorant, minorant
-from wellsep.spaces.dip_null import ROUNDING, compiled_dips, null_dips, null_table, table_pvalue
-
-METHODS = ("table", "monte-carlo")
+from wellsep.spaces.dip_null import compiled_dips, null_table, table_pvalue
 
 
 @dataclass(frozen=True)
@@ -31,17 +29,14 @@ class DipResult(Views):
         Where the nearest unimodal distribution has its mode.
     n_values : int
         Size of the sample.
-    method : str
-        ``"table"`` or ``"monte-carlo"``.
     at_bound : bool
-        True where the p-value is the smallest the method can give and means "at most this".
+        True where the p-value is the smallest in the table and means "at most this".
     """
 
     statistic: float
     pvalue: float
     modal_interval: tuple[float, float]
     n_values: int
-    method: str
     at_bound: bool
 
     def sentences(self) -> Iterator[str]:
@@ -49,7 +44,7 @@ class DipResult(Views):
         at_most = "≤" if self.at_bound else "="
         yield (
             f"The dip of {self.n_values:,} values is {self.statistic:.4g}, "
-            f"p {at_most} {self.pvalue:.3g} ({self.method})."
+            f"p {at_most} {self.pvalue:.3g}."
         )
 
 
@@ -88,9 +83,7 @@ def dip_statistic(x: Any) -> float:
     return _measure(ordered)[0] / (2 * len(ordered))
 
 
-def dip_test(
-    x: Any, *, method: str = "table", n_simulations: int = 2000, random_state: Any = None
-) -> DipResult:
+def dip_test(x: Any) -> DipResult:
     r"""Test whether a sample has more than one mode.
 
     .. math:: p = P(D_n \ge D), \qquad D_n \text{ the dip of } n \text{ uniform values}
@@ -98,20 +91,14 @@ def dip_test(
     Small p: one mode is not believable. The uniform is the hardest unimodal case, so the test is
     conservative for bell-shaped data, whose p-values lie near 1.
 
+    p is looked up among simulated quantiles of sqrt(n)·D (4 ≤ n ≤ 50,000; larger samples use the
+    last row). It is never 0: past the last column it is 1e-5, meaning "at most", and ``at_bound``
+    is True. Up to three values always have p = 1.
+
     Parameters
     ----------
     x : array-like of shape (n,)
         The values, in any order, ties allowed.
-    method : {"table", "monte-carlo"}
-        ``"table"`` looks p up among simulated quantiles of sqrt(n)·D (4 ≤ n ≤ 50,000; larger
-        samples use the last row). It never answers 0: past its last column p is 1e-5, meaning "at
-        most", and ``at_bound`` is True. ``"monte-carlo"`` simulates uniform samples anew and
-        answers the share of them with a dip at least as large, which may be 0. Up to three
-        values always have p = 1.
-    n_simulations : int
-        Samples to simulate; only for ``"monte-carlo"``.
-    random_state : None, int, Generator or RandomState
-        Source of randomness; only for ``"monte-carlo"``.
 
     Returns
     -------
@@ -131,34 +118,21 @@ def dip_test(
     >>> dip_test(one).pvalue > 0.5, dip_test(two).pvalue < 0.001
     (True, True)
     """
-    check_choice("method", method, METHODS)
-    check_count("n_simulations", n_simulations)
     ordered = _ordered(x)
     n = len(ordered)
-    height, *interval = _measure(ordered)
+    height, low, high = _measure(ordered)
     statistic = height / (2 * n)
-    if method == "table":
-        pvalue = table_pvalue(n, statistic)
-        at_bound = pvalue <= null_table().bound
-    else:
-        simulated = null_dips(n, n_simulations, random_state=random_state)
-        pvalue = float(np.mean(statistic * (1 - ROUNDING) <= simulated))
-        at_bound = pvalue == 0
-    return DipResult(statistic, pvalue, (interval[0], interval[1]), n, method, at_bound)
+    pvalue = table_pvalue(n, statistic)
+    return DipResult(statistic, pvalue, (low, high), n, pvalue <= null_table().bound)
 
 
 def dip_tests(rows: np.ndarray) -> np.ndarray:
-    """The p-value of each row of finite values (m, n) by the table, 1 for equal values.
-
-    A row with NaN has NaN.
-    """
+    """(m,) the p-value of each row of values (m, n): 1 for equal values, NaN for a row with NaN."""
     rows = np.sort(rows, axis=1)
     n = rows.shape[1]
     pvalues = np.where(np.isnan(rows[:, -1]), np.nan, 1.0)
     several = np.flatnonzero(rows[:, 0] < rows[:, -1])
-    if len(several) == 0:
-        return pvalues
-    huge = np.abs(rows[several]).max() > 1e300
+    huge = np.abs(rows[several]).max(initial=0) > 1e300
     compiled = None if huge else compiled_dips(len(several), n)
     if compiled is not None:
         heights = compiled(rows[several])[:, 0]
@@ -219,10 +193,9 @@ def _steps(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def nearest_unimodal(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distribution with one mode that the dip is measured from, within the range.
+    """Return the distribution with one mode nearest to a sample: heights and places of its knots.
 
-    Its distribution function is linear between knots: their heights, from 0 to 1, and their places
-    come back. It is convex up to the mode and concave beyond.
+    Its distribution function is linear between them, convex up to the mode and concave beyond.
 
     >>> heights, places = nearest_unimodal(np.array([0.0, 1.0, 1.0, 2.0, 5.0]))
     >>> heights.round(3).tolist(), places.tolist()

@@ -12,14 +12,15 @@ from wellsep._checks.arrays import check_choice, check_count, check_data, to_num
 from wellsep._checks.values import check_generator
 from wellsep._text.sentences import Views, listing
 from wellsep.distances.base import PairSpace
-from wellsep.spaces.dip import METHODS, DipResult, dip_test, holm
+from wellsep.spaces.dip import dip_test, holm
 from wellsep.spaces.projections import (
+    MOST_OBJECTS,
+    MOST_SPARSE,
     Components,
     PairDistances,
     centred_gram,
     given_pairs,
     has_columns,
-    most_tested,
     pairwise_distances,
     principal_components,
     scaled_components,
@@ -53,8 +54,6 @@ class Multimodality(Views):
         What to know about this answer, with the remedy; empty if nothing.
     statistics, pvalues : tuple of float
         One per component, before correction; empty where the test is undefined.
-    method : str
-        Where the p-value comes from.
     n_objects, n_values : int
         Objects used, and values handed to the test.
     constant_columns : tuple of int
@@ -70,7 +69,6 @@ class Multimodality(Views):
     note: str
     statistics: tuple[float, ...]
     pvalues: tuple[float, ...]
-    method: str
     n_objects: int
     n_values: int
     constant_columns: tuple[int, ...] = ()
@@ -92,8 +90,6 @@ def multimodality(
     projection: str = "pca",
     n_components: int = 5,
     max_pairs: int = 2_000_000,
-    method: str = "table",
-    n_simulations: int = 2000,
     random_state: Any = None,
 ) -> Multimodality:
     r"""Test a space for more than one mode with the dip test.
@@ -122,13 +118,8 @@ def multimodality(
         For ``"components"``; fewer are used where the rank is smaller.
     max_pairs : int
         For ``"distances"``: above so many pairs, a random part of the objects is taken.
-    method : {"table", "monte-carlo"}
-        ``"table"``: the p-value is looked up among simulated quantiles. ``"monte-carlo"``: it is
-        simulated anew.
-    n_simulations : int
-        Uniform samples of ``"monte-carlo"``.
     random_state : int, Generator or None
-        Draws these samples, and the objects for ``"distances"``.
+        Draws the objects where some are left out, and the noise of whole distances.
 
     Returns
     -------
@@ -149,39 +140,28 @@ def multimodality(
     (0.1108, True)
     """
     check_choice("projection", projection, PROJECTIONS)
-    check_choice("method", method, METHODS)
     check_count("n_components", n_components)
     check_count("max_pairs", max_pairs)
-    check_count("n_simulations", n_simulations)
     rng = check_generator(random_state)
     view: Components | PairDistances
     if not isinstance(X, PairSpace):
         X = check_data(X, minimum=2, sparse=True)
     dense = has_columns(X)
     X = to_numpy(X) if dense else X
-    n = X.shape[0]
-
-    def test(z: np.ndarray) -> DipResult:
-        return dip_test(z, method=method, n_simulations=n_simulations, random_state=rng)
-
+    n, k = X.shape[0], n_components if projection == "components" else 1
     if not dense:
-        many = most_tested(X)
+        many = MOST_OBJECTS if isinstance(X, PairSpace) else MOST_SPARSE
         objects = np.arange(n) if n <= many else np.sort(rng.choice(n, many, replace=False))
-        n_used = len(objects)
-        if projection == "distances":
-            view = given_pairs(centred_gram(X, objects, rng))
-            results, gap = [test(view.values)], np.nan
-        else:
-            k = n_components if projection == "components" else 1
-            view = scaled_components(centred_gram(X, objects, rng), k)
-            results, gap = [test(z) for z in view.scores.T], float(view.gaps.min())
+        gram = centred_gram(X, objects, rng)
+        view = given_pairs(gram) if projection == "distances" else scaled_components(gram, k)
     elif projection == "distances":
         view = pairwise_distances(X, max_pairs, rng)
-        results, gap, n_used = [test(view.values)], np.nan, view.n_objects
     else:
-        k = n_components if projection == "components" else 1
         view = principal_components(X, k, scale=projection == "pca-scaled")
-        results, gap, n_used = [test(z) for z in view.scores.T], float(view.gaps.min()), n
+    if isinstance(view, PairDistances):
+        results, gap, n_used = [dip_test(view.values)], np.nan, view.n_objects
+    else:
+        results, gap, n_used = [*map(dip_test, view.scores.T)], view.gaps.min(), len(view.scores)
     # NaN is no gap at all: nothing to choose from
     defined = not gap < SMALLEST_GAP[np.dtype(X.dtype)]
     pvalues = [result.pvalue for result in results]
@@ -192,12 +172,11 @@ def multimodality(
         pvalue=float(adjusted[best]) if defined else np.nan,
         projection=projection,
         scaled=view.scaled,
-        relative_gap=gap,
+        relative_gap=float(gap),
         defined=defined,
         note=" ".join(_notes(view.constant, projection, defined, n_used, n, dense)),
         statistics=tuple(result.statistic for result in results) if defined else (),
         pvalues=tuple(pvalues) if defined else (),
-        method=method,
         n_objects=n_used,
         n_values=results[best].n_values,
         constant_columns=tuple(np.flatnonzero(view.constant).tolist()) if dense else (),
@@ -212,12 +191,7 @@ REMEDY = {
 
 
 def _notes(
-    constant: np.ndarray,
-    projection: str,
-    defined: bool,
-    n_used: int,
-    n: int,
-    dense: bool,
+    constant: np.ndarray, projection: str, defined: bool, n_used: int, n: int, dense: bool
 ) -> list[str]:
     notes = []
     if constant.all():

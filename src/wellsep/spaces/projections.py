@@ -199,11 +199,6 @@ def has_columns(X: Any) -> bool:
     return not isinstance(X, PairSpace) and not sp.issparse(X)
 
 
-def most_tested(X: Any) -> int:
-    """Objects whose axes are tested at most."""
-    return MOST_OBJECTS if isinstance(X, PairSpace) else MOST_SPARSE
-
-
 def take_objects(X: Any, objects: np.ndarray) -> Any:
     """The space of some objects: rows, and columns too of distances."""
     return X.take(objects) if isinstance(X, PairSpace) else X[objects]
