@@ -251,7 +251,7 @@ def test_wide_spaces_can_be_embedded_for_the_page_if_asked(tmp_path):
 def test_umap_that_is_not_installed_is_asked_for_in_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", None)
     runs, _ = small_runs()
-    with pytest.raises(ImportError, match="layout 'umap' needs the package umap-learn"):
+    with pytest.raises(ImportError, match="'umap' needs the package umap-learn"):
         ws.render_report(small_judgement(), tmp_path / "r.html", runs=runs, layout="umap")
 
 

@@ -16,6 +16,7 @@ from sklearn.preprocessing import normalize
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_names
 from wellsep.distances.base import PairSpace
+from wellsep.spaces.drawing_planes import umap
 from wellsep.spaces.projections import centred_gram, scaled_components
 
 COMPONENTS, VARIANCE = 50, 0.9  # of a table: the first that hold this share of the variance
@@ -46,7 +47,9 @@ def embed(space: Any, kind: str, seed: int) -> np.ndarray | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of UMAP: one thread, distances instead of rows
         if kind == "umap":
-            return _umap(table, metric, seed)
+            n, width = len(table), min(WIDTH, max(2, table.shape[1]), len(table) - 2)
+            graph = {"n_neighbors": min(NEIGHBOURS, n - 1), "n_components": width, "min_dist": 0.0}
+            return umap(table, metric, seed, **graph).astype(np.float64)
         near = min(30.0, (len(table) - 1) / 4)
         start = "random" if pairs or table.shape[1] < 2 else "pca"
         model = TSNE(2, perplexity=near, init=start, metric=metric, random_state=seed)
@@ -77,17 +80,3 @@ def _rows_or_pairs(space: Any, seed: int) -> np.ndarray:
     if min(space.shape[0] - 1, COMPONENTS) < space.shape[1]:
         space = _components(space, seed, 1.0)
     return np.asarray(space.toarray() if sp.issparse(space) else space)
-
-
-def _umap(table: np.ndarray, metric: str, seed: int) -> np.ndarray:
-    try:
-        from umap import UMAP
-    except ImportError:
-        raise ImportError(
-            "embeddings must not name 'umap' without the package umap-learn; install it with: "
-            "pip install umap-learn, or use 'tsne'."
-        ) from None
-    width = min(WIDTH, max(2, table.shape[1]), len(table) - 2)
-    near = min(NEIGHBOURS, len(table) - 1)
-    model = UMAP(near, width, metric, min_dist=0.0, random_state=seed)
-    return np.asarray(model.fit_transform(table), dtype=np.float64)

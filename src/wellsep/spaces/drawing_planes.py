@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.manifold import TSNE
+from sklearn.utils.extmath import svd_flip
 
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_generator
@@ -61,7 +62,11 @@ def plane(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.ndarray,
         squares = gram.diagonal() + gram.diagonal()[:, None] - 2 * gram
         table, metric = np.sqrt(np.maximum(squares, 0.0)), "precomputed"
         np.fill_diagonal(table, 0.0)
-    return (_tsne(table, metric), "t-SNE") if layout == "tsne" else (_umap(table, metric), "UMAP")
+    if layout == "umap":
+        return umap(table, metric), "UMAP"
+    near, init = min(30.0, (len(table) - 1) / 3), "pca" if metric == "euclidean" else "random"
+    model = TSNE(2, perplexity=near, init=init, metric=metric, random_state=0)
+    return np.asarray(model.fit_transform(table)), "t-SNE"
 
 
 def _two_columns(table: np.ndarray) -> np.ndarray:
@@ -132,8 +137,7 @@ def spread_colours(xy: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
     >>> spread_colours(np.array([[0.0, 0], [1, 0], [9, 0]]), np.array([0, 1, 2]), 3).tolist()
     [0, 1, 9]
     """
-    stops = [[int(hue[i : i + 2], 16) / 255 for i in (1, 3, 5)] for hue in CLUSTERS["light"]]
-    hues = np.array(stops)
+    hues = np.array([list(bytes.fromhex(hue[1:])) for hue in CLUSTERS["light"]]) / 255
     apart = np.sqrt((((hues[:, None] - hues[None]) * [1.0, 1.4, 0.8]) ** 2).sum(axis=2))
     sizes = np.bincount(codes[codes >= 0], minlength=k)[:k]
     centres = np.array(
@@ -144,41 +148,29 @@ def spread_colours(xy: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
         taken = np.flatnonzero(colours >= 0)
         lap = len(taken) // len(hues)
         free = np.setdiff1d(np.arange(len(hues)), colours[colours >= lap * len(hues)] % len(hues))
-        if len(taken):
-            far = np.sqrt(((centres[taken] - centres[c]) ** 2).sum(axis=1)) + 1e-9
-            near = far.min() / far
-            free = free[: max(8, len(taken) + 1)]
-            cost = (near[:, None] / (apart[colours[taken] % len(hues)][:, free] + 0.02)).sum(axis=0)
-            colours[c] = lap * len(hues) + free[cost.argmin()]
-        else:
-            colours[c] = free[0]
+        free = free[: max(8, len(taken) + 1)]
+        far = np.sqrt(((centres[taken] - centres[c]) ** 2).sum(axis=1)) + 1e-9
+        near = far.min(initial=np.inf) / far
+        cost = (near[:, None] / (apart[colours[taken] % len(hues)][:, free] + 0.02)).sum(axis=0)
+        colours[c] = lap * len(hues) + free[cost.argmin()]
     return colours
 
 
 def _principal_components(drawn: np.ndarray, n: int = 2) -> np.ndarray:
+    """The scores on the first n axes, or on as many as there are; largest loading positive."""
     drawn = drawn - drawn.mean(axis=0)
-    _, _, axes = np.linalg.svd(drawn, full_matrices=False)
-    axes = axes[:n]
-    if len(axes) < n:
-        axes = np.vstack([axes, np.zeros((n - len(axes), drawn.shape[1]))])
-    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
-    axes = axes * np.where(largest < 0, -1.0, 1.0)
-    flat: np.ndarray = drawn @ axes.T
+    scores, _, axes = np.linalg.svd(drawn, full_matrices=False)
+    _, axes = svd_flip(scores, axes, u_based_decision=False)
+    flat: np.ndarray = drawn @ axes[:n].T
     return flat
 
 
-def _tsne(drawn: np.ndarray, metric: str = "euclidean") -> np.ndarray:
-    perplexity = min(30.0, (len(drawn) - 1) / 3)
-    init = "pca" if metric == "euclidean" else "random"
-    model = TSNE(2, perplexity=perplexity, init=init, metric=metric, random_state=0)
-    return np.asarray(model.fit_transform(drawn))
-
-
-def _umap(drawn: np.ndarray, metric: str = "euclidean") -> np.ndarray:
+def umap(table: np.ndarray, metric: str, seed: int = 0, **settings: Any) -> np.ndarray:
+    """UMAP's embedding of rows or, with metric "precomputed", of distances."""
     try:
         from umap import UMAP
     except ImportError:
         raise ImportError(
-            "layout 'umap' needs the package umap-learn; install it, or choose 'pca' or 'tsne'."
+            "'umap' needs the package umap-learn; install it, or choose 'pca' or 'tsne'."
         ) from None
-    return np.asarray(UMAP(random_state=0, metric=metric).fit_transform(drawn))
+    return np.asarray(UMAP(metric=metric, random_state=seed, **settings).fit_transform(table))

@@ -53,11 +53,8 @@ def eigenvalues(X: np.ndarray) -> np.ndarray:
     """Eigenvalues of the covariance over the largest, descending; those of rounding left out."""
     columns = columns_of(X)
     span = columns.span.max(initial=0)
-    if span == 0:
-        return np.empty(0)
-    Z = (X - columns.mean) / span  # keeps squares from overflowing; only ratios matter
-    values = eigvalsh(Z.T @ Z if Z.shape[1] <= len(Z) else Z @ Z.T)[::-1]
-    return _kept(values)
+    Z = (X - columns.mean) / (span or 1)  # keeps squares from overflowing; only ratios matter
+    return _kept(eigvalsh(Z.T @ Z if Z.shape[1] <= len(Z) else Z @ Z.T)[::-1])
 
 
 def _kept(values: np.ndarray) -> np.ndarray:

@@ -22,8 +22,6 @@ from wellsep.distances.base import PairSpace
 
 BLOCK = 1 << 22  # values converted to float64 at a time
 RANK = 1e-12  # components with a smaller share of the first one's variance are rounding
-
-
 DENSE_UP_TO = 500  # rows; beyond, a full reduction costs more than some hundred products
 
 
@@ -152,7 +150,7 @@ def _blocks(length: int, width: int) -> Iterator[slice]:
 
 
 class PairDistances(NamedTuple):
-    """PairDistances between pairs of objects."""
+    """Distances between pairs of objects."""
 
     values: np.ndarray  # (pairs,)
     n_objects: int  # how many objects they come from
