@@ -125,14 +125,6 @@ def test_best_matches_agree_with_best_jaccards_one_by_one(seed):
                 assert matched == pytest.approx(similarity[c, b], abs=1e-12)
 
 
-def test_small_blocks_of_tables_give_the_same_matches(monkeypatch):
-    codes = random_codes(np.random.default_rng(0), 9, 200, 8)
-    whole = best_matches(codes[0], codes[1:])
-    monkeypatch.setattr("wellsep.evaluate.clusters.support.CELLS", 300)
-    parts = best_matches(codes[0], codes[1:])
-    assert np.array_equal(whole[0], parts[0]) and np.array_equal(whole[1], parts[1])
-
-
 def test_names_and_the_order_of_clusters_do_not_change_support():
     rng = np.random.default_rng(1)
     codes = random_codes(rng, 6, 60, 5)

@@ -153,8 +153,8 @@ def judge_clusters(
 ) -> JudgedClusters:
     """Compute the support of every cluster of the D distinct partitions, which ``answer`` ranks.
 
-    ``agreement_weights`` (D,): near copies share one. ``contenders`` are positions among the
-    distinct ones. ``one_embedding``: whether all come from one; None where that is not known.
+    ``contenders`` are positions among the distinct ones. ``one_embedding`` says whether all come
+    from one; None where that is not known.
     """
     clusters = distinct.clusters_only()
     codes, labels = clusters.codes, [tuple(map(str, known)) for known in clusters.classes]

@@ -12,7 +12,6 @@ import numpy as np
 
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 
-CELLS = 1 << 21  # of the tables that are counted in one go
 MOST_RUNS = 200  # better runs that one run is compared with; of more, evenly spread ones
 
 
@@ -25,11 +24,7 @@ class Curve(NamedTuple):
     share: np.ndarray
 
     def class_share(self, support: np.ndarray) -> np.ndarray:
-        """The share of clusters with such support that were a class; NaN without support.
-
-        >>> load_curve(one_embedding=False).class_share(np.array([0.2, 0.95])).round(2).tolist()
-        [0.03, 0.88]
-        """
+        """The share of clusters with such support that were a class; NaN without support."""
         share = np.interp(support, self.support, self.share)
         return np.where(np.isnan(support), np.nan, share)
 
@@ -55,12 +50,7 @@ class Voters(NamedTuple):
 def better_half(rank: np.ndarray, weights: np.ndarray, run: int) -> Voters:
     """The runs other than ``run`` that are ranked in the better half of them.
 
-    Runs that tie with the last of them belong to it too, so that no name decides. ``rank`` and
-    ``weights`` are those of the distinct partitions; near copies share a weight, see
-    :func:`wellsep.evaluate.vote.answer.vote_weights`.
-
-    >>> better_half(np.array([1, 2, 3, 4, 4]), np.array([1, 1, 0.5, 0.5, 1]), 0).runs.tolist()
-    [1, 2]
+    Runs that tie with the last of them belong to it too, so that no name decides.
     """
     others = np.delete(np.arange(len(rank)), run)
     others = others[weights[others] > 0]
@@ -79,25 +69,9 @@ def cluster_support(
 ) -> tuple[np.ndarray, ...]:
     """(K,) for each distinct partition the support of its clusters; NaN without another run.
 
-    The support of a cluster is the mean over the better half of the other distinct partitions of
-    its best Jaccard similarity with one of their clusters. Noise is no cluster.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (D, n)
-        Distinct partitions, whole numbers from 0 without gaps; below 0: noise.
-    rank : ndarray of shape (D,)
-        In the final order, 1 = best.
-    weights : ndarray of shape (D,)
-        What each partition counts; near copies share one.
-    n_jobs : int, optional
-        Threads; the result does not depend on it.
-
-    Examples
-    --------
-    >>> codes = np.array([[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 2, 2]])
-    >>> [s.round(3).tolist() for s in cluster_support(codes, np.array([1, 2, 3]), np.ones(3))]
-    [[1.0, 0.667], [1.0, 0.667, 0.333], [0.667, 0.25, 0.667]]
+    The support of a cluster is the mean over the better half of the other partitions of its best
+    Jaccard similarity with one of their clusters. ``codes`` (D, n) have noise below 0; ``weights``
+    (D,) are what each partition counts: near copies share one.
     """
     support: list[np.ndarray] = [np.empty(0)] * len(codes)
 
@@ -117,12 +91,7 @@ def object_support(
 ) -> np.ndarray:
     """(n,) the share of the better runs in which each object stays with its cluster's match.
 
-    The match of a cluster is the cluster of the other run with the best Jaccard similarity. NaN
-    for noise, and without another run. Parameters as in :func:`cluster_support`.
-
-    >>> codes = np.array([[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 1]])
-    >>> object_support(codes, np.array([1, 2, 2]), np.ones(3), 0).tolist()
-    [1.0, 1.0, 0.5, 1.0, 1.0, 0.5]
+    The match is the cluster with the best Jaccard similarity. NaN for noise, or without others.
     """
     voters = better_half(rank, weights, run)
     own = codes[run]
@@ -141,33 +110,22 @@ def best_matches(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(K, B) for each cluster of one partition its best Jaccard similarity with B others.
 
-    ``first`` (n,) and ``others`` (B, n) are codes without gaps; those below 0 are in no cluster,
-    but their objects count in the clusters of the other side. The second array has the code of the
-    cluster that matches best, the first of several, and -1 where none has an object in common.
-
-    >>> similarity, match = best_matches(np.array([0, 0, 1, 1, 1]), np.array([[0, 0, 0, 1, -1]]))
-    >>> similarity.round(3).tolist(), match.tolist()
-    ([[0.667], [0.333]], [[0], [1]])
+    Codes below 0 are in no cluster, but their objects count in the clusters of the other side. The
+    second array has the code of the cluster that matches best, -1 where none has a common object.
     """
     first, others = first.astype(np.int64), np.asarray(others)
-    n_first, n = int(first.max(initial=-1)) + 1, len(first)
-    # The first column of each table is noise.
-    widths = others.max(axis=1, initial=-1).astype(np.int64) + 2
+    n_first = int(first.max(initial=-1)) + 1
+    own = np.bincount(first[first >= 0], minlength=n_first)[:, None]
     similarity = np.zeros((n_first, len(others)))
     match = np.full((n_first, len(others)), -1, dtype=np.intp)
-    cost = np.cumsum(np.maximum(n, (n_first + 1) * widths))
-    for some in np.split(np.arange(len(others)), np.flatnonzero(np.diff(cost // CELLS)) + 1):
-        starts = np.concatenate([[0], np.cumsum(widths[some])])
-        keys = (first + 1) * starts[-1] + 1
-        keys = keys + others[some] + starts[:-1, None]
-        tables = np.bincount(keys.ravel(), minlength=(n_first + 1) * starts[-1])
-        tables = tables.reshape(n_first + 1, starts[-1])
-        sizes, common = tables.sum(axis=0), tables[1:].astype(np.float64)
-        common[:, starts[:-1]] = 0
-        own = np.bincount(first[first >= 0], minlength=n_first)
-        shares = common / np.maximum(own[:, None] + sizes - common, 1)  # clusters may be empty
-        for b, low, high in zip(some.tolist(), starts[:-1], starts[1:], strict=True):
-            best = shares[:, low:high].argmax(axis=1)
-            match[:, b] = best - 1
-            similarity[:, b] = shares[np.arange(n_first), low + best]
+    for b, other in enumerate(others):
+        width = int(other.max(initial=-1)) + 2  # the first row and column are noise
+        table = np.bincount((first + 1) * width + other + 1, minlength=(n_first + 1) * width)
+        table = table.reshape(n_first + 1, width)
+        common = table[1:].astype(np.float64)
+        common[:, 0] = 0
+        shares = common / np.maximum(own + table.sum(axis=0) - common, 1)  # clusters may be empty
+        best = shares.argmax(axis=1)
+        match[:, b] = best - 1
+        similarity[:, b] = shares[np.arange(n_first), best]
     return similarity, match
