@@ -48,8 +48,7 @@ def find_profiles(codes: np.ndarray, weights: np.ndarray) -> Profiles:
     """The profiles of objects by their codes (D, n), whole numbers from 0.
 
     Their order settles ties. It comes from how many objects each is together with, then from how
-    many those are together with, and so on; from the codes only where this tells none apart. So
-    the order of objects and, where no codes are asked, of partitions does not matter.
+    many those are together with, and so on, so that the order of objects does not matter.
     """
     of = np.zeros(codes.shape[1], dtype=np.int64)
     for row in codes:
@@ -79,15 +78,6 @@ def votes_together(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -
     """(a, b) votes that put two profiles together, by their codes (D, a) and (D, b).
 
     Sums of equal weights are exact, so that equal shares are ties and nothing else.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> codes = np.array([[0, 0, 1], [0, 1, 1]])
-    >>> votes_together(codes, codes, np.ones(2))
-    array([[2., 1., 0.],
-           [1., 2., 1.],
-           [0., 1., 2.]])
     """
     found = np.zeros((first.shape[1], second.shape[1]))
     for a, b, weight in zip(first, second, weights, strict=True):
@@ -98,10 +88,12 @@ def votes_together(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -
     return found
 
 
-def grow_tree(profiles: Profiles, weights: np.ndarray, linkage: str) -> Tree:
-    """The tree of profiles by "average" or "single" linkage of their shares of the votes."""
-    codes, n = _small(profiles.codes), profiles.codes.shape[1]
-    sizes = profiles.sizes.astype(np.float64) if linkage == "average" else np.ones(n)
+def grow_tree(profiles: Profiles, weights: np.ndarray) -> Tree:
+    """The tree of profiles by average linkage of their shares of the votes."""
+    codes, n = profiles.codes, profiles.codes.shape[1]
+    # In as few bytes as they need: they are compared pair by pair.
+    codes = np.ascontiguousarray(codes, dtype=np.min_scalar_type(int(codes.max(initial=0))))
+    sizes = profiles.sizes.astype(np.float64)
     votes = np.empty((n, n))
     tiles = cut_rows(n, _TILE)
     for place, i in enumerate(tiles):
@@ -109,15 +101,9 @@ def grow_tree(profiles: Profiles, weights: np.ndarray, linkage: str) -> Tree:
             tile = votes_together(codes[:, i], codes[:, j], weights)
             tile *= sizes[i, None] * sizes[j]
             votes[i, j], votes[j, i] = tile, tile.T
-    grow = _average_tree if linkage == "average" else _spanning_tree
-    pairs, heights = grow(votes, sizes)
+    pairs, heights = _average_tree(votes, sizes)
     order = np.argsort(-heights, kind="stable")
     return Tree(pairs[order], heights[order] / weights.sum())
-
-
-def _small(codes: np.ndarray) -> np.ndarray:
-    """Codes in as few bytes as they need: they are compared pair by pair."""
-    return np.ascontiguousarray(codes, dtype=np.min_scalar_type(int(codes.max(initial=0))))
 
 
 def _average_tree(sums: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -156,23 +142,6 @@ def _average_tree(sums: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.n
     return pairs, heights
 
 
-def _spanning_tree(votes: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The largest spanning tree (Prim): its edges are the merges of single linkage."""
-    n = len(sizes)
-    pairs, heights = np.empty((n - 1, 2), dtype=np.intp), np.empty(n - 1)
-    best, source = votes[0].copy(), np.zeros(n, dtype=np.intp)
-    inside = np.zeros(n, dtype=bool)
-    inside[0] = True
-    for edge in range(n - 1):
-        best[inside] = -1.0
-        new = int(np.argmax(best))
-        pairs[edge], heights[edge] = (source[new], new), best[new]
-        inside[new] = True
-        nearer = votes[new] > best
-        best[nearer], source[nearer] = votes[new][nearer], new
-    return pairs, heights
-
-
 def cut_tree(tree: Tree, n_clusters: int) -> np.ndarray:
     """(P,) the cluster of each profile when ``n_clusters`` are left."""
     n = len(tree.pairs) + 1
@@ -183,22 +152,11 @@ def cut_tree(tree: Tree, n_clusters: int) -> np.ndarray:
 
 
 def assign_nearest(
-    profiles: Profiles, known: Profiles, cluster: np.ndarray, weights: np.ndarray, linkage: str
+    profiles: Profiles, known: Profiles, cluster: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """(P,) for each profile the cluster of ``known`` ones that it is most often together with.
-
-    "average": the mean over the objects of a cluster decides, "single": the nearest object. Ties
-    go to the first cluster.
-    """
+    """(P,) for each profile the cluster of ``known`` ones whose objects it is most often with."""
     n_clusters, n = int(cluster.max()) + 1, profiles.codes.shape[1]
     found = np.empty(n, dtype=np.intp)
-    if linkage == "single":
-        of_group = np.argsort(cluster, kind="stable")  # the first of equals is of the first cluster
-        near, codes = known.codes[:, of_group], profiles.codes
-        for rows in cut_rows(n, max(1, _CELLS // near.shape[1])):
-            votes = votes_together(codes[:, rows], near, weights)
-            found[rows] = cluster[of_group[np.argmax(votes, axis=1)]]
-        return found
     size = np.bincount(cluster, known.sizes, n_clusters)
     tables = []
     for row, code, weight in zip(profiles.codes, known.codes, weights, strict=True):

@@ -31,7 +31,6 @@ from wellsep.partitions import Classes, Partitions, is_noise
 from wellsep.runs import Run, Runs
 from wellsep.runs.folder_names import best_first
 
-LINKAGES = ("average", "single")
 _NAME = "consensus"  # of the run that it becomes
 
 
@@ -53,7 +52,6 @@ class ConsensusPartition(Result):
         Number of clusters of each run, without noise.
     tried : dict of int to float
         Numbers of clusters that were compared, and the mean agreement with the runs at each.
-    linkage : {"average", "single"}
     noise : {"cluster", "singletons"}
         What the label -1 of a run counts as.
     n_profiles : int
@@ -68,7 +66,6 @@ class ConsensusPartition(Result):
     weights: np.ndarray
     run_clusters: np.ndarray
     tried: Mapping[int, float]
-    linkage: str
     noise: str
     n_profiles: int
     n_compared: int
@@ -118,9 +115,8 @@ class ConsensusPartition(Result):
             raise ValueError(
                 f"runs must not hold a run called {_NAME!r} where one is made, got one; rename it."
             )
-        how = {"made_by": "wellsep.consensus_partition", "linkage": self.linkage}
-        made = Run(_NAME, labels=self.labels, params=how | {"n_clusters": self.n_clusters})
-        return replace(runs, runs=(*runs, made))
+        how = {"made_by": "wellsep.consensus_partition", "n_clusters": self.n_clusters}
+        return replace(runs, runs=(*runs, Run(_NAME, labels=self.labels, params=how)))
 
     @property
     def order(self) -> np.ndarray:
@@ -139,48 +135,44 @@ class ConsensusPartition(Result):
 
     def sentences(self) -> Iterator[str]:
         """Say how the partition was made and what it cannot show."""
-        return (" ".join(step) for step in (_made(self), _chosen(self), _limits(self)))
-
-
-def _made(found: ConsensusPartition) -> Iterator[str]:
-    n_distinct = len(found.weights)
-    alike = "the same" if np.ptp(found.weights) < 1e-12 else "differently"
-    yield (
-        f"{count(found.n_clusters, 'cluster')} of {count(found.n_objects, 'object')} were made "
-        f"from {count(len(found.partitions), 'run')} ({count(n_distinct, 'different clustering')}, "
-        f"weighted {alike}) by how often they put two objects together ({found.linkage} linkage)."
-    )
-    n_noise = int((found.labels == NOISE).sum())
-    if n_noise:
-        yield f"{count(n_noise, 'object')} are noise (-1): most votes call them so."
-    groups = "groups of objects that no run tells apart"
-    if found.is_sampled:
+        yield " ".join(self._how_made())
+        yield " ".join(self._what_agrees())
         yield (
-            f"There are {found.n_profiles:,} {groups}. A sample with {found.n_compared:,} of them "
-            "was clustered; every other object joined the cluster that it is together with most."
+            "It is made to agree with the runs, so agreement with them is no proof of quality: a "
+            "mistake that most runs share is in it too."
         )
-    else:
-        yield f"All {found.n_profiles:,} {groups} were compared."
 
+    def _how_made(self) -> Iterator[str]:
+        alike = "the same" if np.ptp(self.weights) < 1e-12 else "differently"
+        different = count(len(self.weights), "different clustering")
+        yield (
+            f"{count(self.n_clusters, 'cluster')} of {count(self.n_objects, 'object')} were made "
+            f"from {count(len(self.partitions), 'run')} ({different}, weighted {alike}) by how "
+            "often they put two objects together (average linkage)."
+        )
+        n_noise = int((self.labels == NOISE).sum())
+        if n_noise:
+            yield f"{count(n_noise, 'object')} are noise (-1): most votes call them so."
+        groups = f"{self.n_profiles:,} groups of objects that no run tells apart"
+        if self.is_sampled:
+            yield (
+                f"There are {groups}. A sample with {self.n_compared:,} of them was clustered; "
+                "every other object joined the cluster that it is together with most."
+            )
+        else:
+            yield f"All {groups} were compared."
 
-def _chosen(found: ConsensusPartition) -> Iterator[str]:
-    if len(found.tried) > 1:
-        listed = ", ".join(f"{k}: {value:.3f}" for k, value in found.tried.items())
-        yield f"Mean agreement (ARI) with the runs by number of clusters: {listed}."
-    else:
-        yield f"Mean agreement (ARI) with the runs: {found.mean_agreement:.3f}."
-    best, worst = found.order[[0, -1]]
-    yield (
-        f"The closest run is {found.partitions[best]!r} ({found.agreement[best]:.3f}), the "
-        f"farthest {found.partitions[worst]!r} ({found.agreement[worst]:.3f})."
-    )
-
-
-def _limits(found: ConsensusPartition) -> Iterator[str]:
-    yield (
-        "It is made to agree with the runs, so agreement with them is no proof of quality: a "
-        "mistake that most runs share is in it too."
-    )
+    def _what_agrees(self) -> Iterator[str]:
+        if len(self.tried) > 1:
+            listed = ", ".join(f"{k}: {value:.3f}" for k, value in self.tried.items())
+            yield f"Mean agreement (ARI) with the runs by number of clusters: {listed}."
+        else:
+            yield f"Mean agreement (ARI) with the runs: {self.mean_agreement:.3f}."
+        best, worst = self.order[[0, -1]]
+        yield (
+            f"The closest run is {self.partitions[best]!r} ({self.agreement[best]:.3f}), the "
+            f"farthest {self.partitions[worst]!r} ({self.agreement[worst]:.3f})."
+        )
 
 
 def consensus_partition(
@@ -188,9 +180,7 @@ def consensus_partition(
     n_clusters: int | None = None,
     *,
     votes: Any = None,
-    linkage: str = "average",
     noise: str = "cluster",
-    max_profiles: int | None = None,
     random_state: Any = 0,
 ) -> ConsensusPartition:
     """Make one partition from many: objects that most runs put together are together.
@@ -213,20 +203,14 @@ def consensus_partition(
     votes : Consensus, or weights by name or in the order of the runs, optional
         What each run's vote weighs. Of runs that are equal the largest weight counts. By default
         all distinct partitions weigh the same.
-    linkage : {"average", "single"}
-        "average": clusters merge by the mean similarity of their objects. "single": by the largest
-        one (a spanning tree), which follows chains and often leaves a few large clusters.
     noise : {"cluster", "singletons"}
         What the label -1 of a run means: one more cluster, or each such object a cluster of its
         own. An object that more than half of the votes call noise is noise in the result (-1) and
         takes no part.
-    max_profiles : int, optional
-        Groups of objects that are compared with each other at most; by default as many as fit
-        scikit-learn's ``working_memory`` (11,585 in 1 GiB). If there are more, objects are drawn
-        at random until they have so many, the sample is clustered, and every other object joins
-        the cluster that it is together with most.
     random_state : int or Generator
-        Draws that sample.
+        Draws a sample where there are more groups of equal objects (profiles) than scikit-learn's
+        ``working_memory`` allows to compare (11,585 in 1 GiB): objects are drawn until they have so
+        many, and every other object joins the cluster that it is together with most.
 
     Returns
     -------
@@ -251,7 +235,6 @@ def consensus_partition(
     >>> found.labels.tolist(), found.agreement.round(3).tolist()
     ([0, 0, 0, 1, 1, 1], [1.0, 0.324, 0.324])
     """
-    check_choice("linkage", linkage, LINKAGES)
     check_choice("noise", noise, ("cluster", "singletons"))
     rng = check_generator(random_state)
     partitions = _encoded(labels_of(runs), noise)
@@ -261,18 +244,17 @@ def consensus_partition(
     codes = partitions.codes[classes.first]
     kept = _not_noise(partitions, weights)
     whole = find_profiles(codes[:, kept], weights)
-    most = most_profiles() if max_profiles is None else check_count("max_profiles", max_profiles, 2)
-    objects = draw_profiles(whole, most, rng)
+    objects = draw_profiles(whole, most_profiles(), rng)
     used = whole if len(objects) == len(whole.of) else whole.some(objects)
 
     clusters = np.array([int((~is_noise(known)).sum()) for known in partitions.classes])
     wanted = _wanted(n_clusters, clusters, used)
-    tree = grow_tree(used, weights, linkage)
+    tree = grow_tree(used, weights)
     cuts = np.full((len(wanted), partitions.n_objects), NOISE, dtype=np.intp)
     for cut, k in zip(cuts, wanted, strict=True):
         cluster = cut_tree(tree, k)
         if used is not whole:
-            cluster = assign_nearest(whole, used, cluster, weights, linkage)
+            cluster = assign_nearest(whole, used, cluster, weights)
         cut[kept] = _largest_first(cluster[whole.of])
     agreement = _agreement(cuts, codes)
     means = agreement @ (weights / weights.sum())
@@ -284,7 +266,6 @@ def consensus_partition(
         weights=freeze(weights / weights.sum()),
         run_clusters=freeze(clusters),
         tried=dict(zip(wanted, means.tolist(), strict=True)),
-        linkage=linkage,
         noise=noise,
         n_profiles=len(whole.sizes),
         n_compared=len(used.sizes),
