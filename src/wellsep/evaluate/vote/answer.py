@@ -20,8 +20,6 @@ MEASURES = {
     "ami": "adjusted mutual information",
     "nmi": "normalised mutual information",
 }
-
-
 # Two camps: share of the smaller one, and its runs; ARI within the looser one, and between them as
 # a share of that.
 CAMP, CAMP_RUNS, WITHIN, BETWEEN = 0.15, 3, 0.08, 0.2
@@ -140,8 +138,27 @@ class Consensus(Answer):
 
     @cached_property
     def camps(self) -> Camps | None:
-        """Two families of runs that have little in common, where there are such."""
-        return _two_camps(self)
+        """Two families of runs that have little in common, where there are such.
+
+        The sign of the leading eigenvector of the doubly centred agreements splits the runs.
+        """
+        agreement, of = self.agreement, self.classes.of
+        if len(agreement) < 2 * CAMP_RUNS:
+            return None
+        means = agreement.mean(axis=0)
+        centred = agreement - means - means[:, None] + means.mean()
+        side = np.linalg.eigh(centred)[1][:, -1] > 0
+        sides = side, ~side
+        if min(one.sum() for one in sides) < max(CAMP_RUNS, CAMP * len(side)):
+            return None
+        sums = [agreement[np.ix_(one, one)].sum() - one.sum() for one in sides]
+        pairs = [one.sum() * (one.sum() - 1) for one in sides]
+        within = min(total / n for total, n in zip(sums, pairs, strict=True))
+        between = float(agreement[np.ix_(side, ~side)].mean())
+        if within <= WITHIN or between >= BETWEEN * within:
+            return None
+        in_first = side[of[self.order]] == side[of[self.order[0]]]
+        return Camps((self.order[in_first], self.order[~in_first]), float(within), between)
 
     def matrix(self) -> np.ndarray:
         """(M, M) agreement of every two runs."""
@@ -168,7 +185,40 @@ class Consensus(Answer):
 
     def sentences(self) -> Iterator[str]:
         """Say who voted with which weight, who is best, and what this cannot see."""
-        return (" ".join(step) for step in map(list, _explained(self)) if step)
+        if self.n_distinct == 1:
+            yield (
+                f"{count(len(self.partitions), 'run')} of {count(self.n_objects, 'object')} are "
+                "the same clustering, whatever their clusters are called: no vote was needed."
+            )
+        else:
+            yield " ".join(self._how_voted())
+            if self.notes:
+                yield " ".join(self.notes)
+            yield " ".join(self.best_in_words())
+            if self.reasons:
+                reasons = list(self.reasons.items())[:8]
+                yield " ".join(f"{name!r}: {why}" for name, why in reasons)
+        yield from self.range_tried()
+        yield TOGETHER
+
+    def _how_voted(self) -> Iterator[str]:
+        yield (
+            f"{count(len(self.partitions), 'run')} "
+            f"({count(self.n_distinct, 'different clustering')}) of "
+            f"{count(self.n_objects, 'object')} voted for each other by agreement "
+            f"({MEASURES[self.options.agreement]})."
+        )
+        if self.by_index:
+            yield f"The votes are shown only: {self.index}, its mean over the embeddings, decides."
+        else:
+            yield "Runs with about as many clusters vote, without the quarter that agrees least."
+            if self.index_scores is not None:
+                name = "the given index" if self.index == "given" else self.index
+                yield f"The score is this agreement times 1 + 2 {name}."
+        if self.coverage is not None and (self.coverage < 1).any():
+            single = self.options.noise == "singletons"
+            meaning = "clusters of one object" if single else "one more cluster"
+            yield f"Noise (-1) counts as {meaning}."
 
     def range_tried(self) -> Iterator[str]:
         """Say which numbers of clusters can be ranked, since agreement sees no others."""
@@ -183,66 +233,3 @@ class Consensus(Answer):
     def _printed(self) -> tuple[str, ...]:
         steps = self.best_in_words() if self.n_distinct > 1 else self.sentences()
         return (" ".join(steps),)
-
-
-def _two_camps(vote: Consensus) -> Camps | None:
-    """Split the runs by the sign of the leading eigenvector of the doubly centred agreements.
-
-    None where the smaller camp has few runs, is loose, or has something in common with the other.
-    """
-    agreement = vote.agreement
-    if len(agreement) < 2 * CAMP_RUNS:
-        return None
-    means = agreement.mean(axis=0)
-    centred = agreement - means - means[:, None] + means.mean()
-    side = np.linalg.eigh(centred)[1][:, -1] > 0
-    sides = side, ~side
-    smaller = min(one.sum() for one in sides)
-    if smaller < max(CAMP_RUNS, CAMP * len(side)):
-        return None
-    sums = [agreement[np.ix_(one, one)].sum() - one.sum() for one in sides]
-    pairs = [one.sum() * (one.sum() - 1) for one in sides]
-    within = min(total / n for total, n in zip(sums, pairs, strict=True))
-    between = float(agreement[np.ix_(side, ~side)].mean())
-    if within <= WITHIN or between >= BETWEEN * within:
-        return None
-    first = side[vote.classes.of[vote.order[0]]]
-    in_first = (side == first)[vote.classes.of[vote.order]]
-    return Camps((vote.order[in_first], vote.order[~in_first]), float(within), between)
-
-
-def _explained(found: Consensus) -> Iterator[Iterator[str] | tuple[str, ...]]:
-    if found.n_distinct == 1:
-        yield (
-            f"{count(len(found.partitions), 'run')} of {count(found.n_objects, 'object')} are the "
-            "same clustering, whatever their clusters are called: no vote was needed.",
-        )
-        yield found.range_tried()
-        yield (TOGETHER,)
-        return
-    yield _question(found)
-    yield found.notes
-    yield found.best_in_words()
-    yield tuple(f"{name!r}: {why}" for name, why in list(found.reasons.items())[:8])
-    yield found.range_tried()
-    yield (TOGETHER,)
-
-
-def _question(found: Consensus) -> Iterator[str]:
-    options = found.options
-    yield (
-        f"{count(len(found.partitions), 'run')} "
-        f"({count(found.n_distinct, 'different clustering')}) of "
-        f"{count(found.n_objects, 'object')} voted for each other by agreement "
-        f"({MEASURES[options.agreement]})."
-    )
-    if found.by_index:
-        yield f"The votes are shown only: {found.index}, its mean over the embeddings, decides."
-    else:
-        yield "Runs with about as many clusters vote, without the quarter that agrees least."
-        if found.index_scores is not None:
-            name = "the given index" if found.index == "given" else found.index
-            yield f"The score is this agreement times 1 + 2 {name}."
-    if found.coverage is not None and (found.coverage < 1).any():
-        meaning = "one more cluster" if options.noise == "cluster" else "clusters of one object"
-        yield f"Noise (-1) counts as {meaning}."

@@ -110,8 +110,7 @@ def hold_vote(
 ) -> Consensus:
     """Let counted partitions vote; with ``by_index`` the index decides, and the votes are shown.
 
-    ``index_scores`` (M,), the same for equal partitions, are larger where better, NaN where there
-    are none; "given" names an index of the caller.
+    ``index_scores`` (M,) are the same for equal partitions, and NaN where there are none.
     """
     agreement = AGREEMENTS[options.agreement](counted.counts.subset(classes.first))
     scaled, bounded, unscored = None, True, None
@@ -210,13 +209,14 @@ def numbers_of_runs(name: str, given: Any, runs: tuple[str, ...], what: str) -> 
 
 
 def _reasons(counted: Counted) -> dict[str, str]:
-    found = {}
-    for m, name in enumerate(counted.names):
-        if counted.coverage[m] == 0:
-            found[name] = "It calls every object noise, so it tells no objects apart."
-        elif len(counted.counts.sizes[m]) == 1:
-            found[name] = "It has one cluster, so it tells no objects apart."
-    return found
+    noise, one = "It calls every object noise", "It has one cluster"
+    return {
+        name: f"{noise if covered == 0 else one}, so it tells no objects apart."
+        for name, covered, sizes in zip(
+            counted.names, counted.coverage, counted.counts.sizes, strict=True
+        )
+        if covered == 0 or len(sizes) == 1
+    }
 
 
 def _notes(classes: Classes, agreement: np.ndarray) -> Iterator[str]:

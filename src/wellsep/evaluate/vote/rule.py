@@ -30,18 +30,10 @@ def vote_weights(agreement: np.ndarray) -> np.ndarray:
 
 
 def vote_shares(n_clusters: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(D, D) what vote j weighs for partition i: nothing outside the band of i.
+    """(D, D) what vote j weighs for partition i: nothing outside the band of i, or for itself.
 
     The band holds the partitions nearest in ln K until they have 30 votes, and all that are as near
-    as the last of them. No partition votes for itself.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> vote_shares(np.array([2, 4, 8]), np.array([1.0, 40.0, 1.0]))
-    array([[ 0., 40.,  0.],
-           [ 1.,  0.,  1.],
-           [ 0., 40.,  0.]])
+    as the last of them.
     """
     logs = np.log(np.maximum(n_clusters, 1))
     apart = np.abs(logs[:, None] - logs)
@@ -55,20 +47,11 @@ def vote_shares(n_clusters: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def mean_agreement(agreement: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """(D,) mean agreement by vote, without the quarter of the votes that agrees least.
-
-    A vote at the edge of that quarter counts in part; 0 where nobody votes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> agreement = np.array([[1.0, 0.2, 0.6], [0.2, 1.0, 0.0], [0.6, 0.0, 1.0]])
-    >>> mean_agreement(agreement, 1 - np.eye(3)).round(3)
-    array([0.467, 0.133, 0.4  ])
-    """
+    """(D,) mean agreement by vote, without the quarter of the votes that agrees least."""
     order = np.argsort(agreement, axis=1, kind="stable")
     weight = np.take_along_axis(shares, order, axis=1)
     total = weight.sum(axis=1, keepdims=True)
+    # A vote at the edge of the quarter counts in part.
     weight = np.clip(np.cumsum(weight, axis=1) - LOWEST * total, 0.0, weight)
     sums = (weight * np.take_along_axis(agreement, order, axis=1)).sum(axis=1)
     total = weight.sum(axis=1)
@@ -85,14 +68,7 @@ def on_one_scale(index: np.ndarray, *, bounded: bool, tolerance: float) -> np.nd
 
 
 def with_index(agreed: np.ndarray, index: np.ndarray | None) -> np.ndarray:
-    """(D,) agreement times 1 + twice the index, which counts as its median where it is below.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> with_index(np.array([0.5, 0.5, 0.5]), np.array([0.0, 0.25, 0.5]))
-    array([0.75, 0.75, 1.  ])
-    """
+    """(D,) agreement times 1 + twice the index, which counts as its median where it is below."""
     if index is None:
         return agreed
     scores: np.ndarray = agreed * (1 + SAY * np.maximum(index, np.median(index)))
