@@ -85,7 +85,7 @@ GROUPS = {
 # Names that are imported from their package.
 STEPS = {
     "evaluate": (
-        "rank", "rank_confidence", "rank_embeddings", "own_space_scores",
+        "rank", "rank_confidence", "own_space_scores",
         "mean_scores", "input_scores",
     ),
     "spaces": ("dip_statistic", "holm"),

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.evaluate import Dip, rank_embeddings
+from wellsep.evaluate import Dip
 from wellsep.records import Judgement
 from wellsep.spaces.effective_rank import spectrum_of
 
@@ -147,16 +147,11 @@ def test_two_clusterings_have_no_vote_and_the_ranking_decides():
 def test_scores_of_elsewhere_have_no_vote_no_spectrum_and_no_columns():
     scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.6, 0.2, 0.3]], paired=False)
     answer = ws.ace(scores, dip=False)
-    found = rank_embeddings(Judgement(scores, {"ace": {"score": answer}}))
+    found = Judgement(scores, {"ace": {"score": answer}}).embeddings
     assert np.isnan(found.rankme).all()
     assert found.columns()["dims"] == [None, None]
     assert "own_vote" not in found.columns()
     assert found.favourite == ("partition 1", "partition 0")
-
-
-def test_rank_embeddings_refuses_what_is_no_judgement():
-    with pytest.raises(TypeError, match="judgement must be"):
-        rank_embeddings([1, 2])
 
 
 def test_terminal_json_and_page_show_the_table(tmp_path, capsys):

@@ -20,7 +20,6 @@ from wellsep.evaluate import (
     own_space_scores,
     rank,
     rank_confidence,
-    rank_embeddings,
 )
 from wellsep.partitions import Partitions
 from wellsep.records import ChosenK, ClusterDescription, Judgement, ResolutionTree, Stability
@@ -208,7 +207,6 @@ def calls(folder: Path) -> dict[str, Call]:
         "rank_confidence": call(
             rank_confidence, runs=made, scores=scores, result=result, n_draws=2
         ),
-        "rank_embeddings": call(rank_embeddings, judgement=judgement),
         "render_report": call(
             ws.render_report, result=judgement, path=folder / "page.html", runs=made
         ),

@@ -11,7 +11,7 @@ from wellsep.evaluate.clusters.judged import JudgedClusters
 from wellsep.evaluate.clusters.objects import PartitionDetails
 from wellsep.evaluate.clusters.tree import ResolutionTree, resolution_tree
 from wellsep.evaluate.embeddings import EmbeddingRanking
-from wellsep.evaluate.judgement import Judgement, rank_embeddings
+from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.judging import judge
 from wellsep.evaluate.options import Ace
 from wellsep.evaluate.ranking import Ranking, rank
@@ -60,7 +60,6 @@ __all__ = [
     "own_space_scores",
     "rank",
     "rank_confidence",
-    "rank_embeddings",
     "resolution_tree",
     "score_runs",
 ]

@@ -20,7 +20,12 @@ from wellsep.runs.folder_names import best_first
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingRanking(Result):
-    """The embeddings of a ranking, ranked and described. Copies are counted once.
+    """The embeddings of a judgement, ranked by how far their scores agree with the vote.
+
+    An embedding has a score for every clustering. The clusterings vote for each other without any
+    embedding (:func:`wellsep.consensus`). Where there is no vote, or all votes are the same, the
+    ranking that was decided takes its place. Embeddings that agree can be wrong together. Copies
+    are counted once.
 
     Attributes
     ----------
@@ -65,6 +70,11 @@ class EmbeddingRanking(Result):
         α-ReQ: the power by which the variance of its directions falls; NaN where unknown.
     rank : ndarray of shape (L,)
         1 = the best; ties share the better rank.
+
+    References
+    ----------
+    RankMe: Garrido, Balestriero, Najman & LeCun (2023), ICML. α-ReQ: Agrawal, Mondal, Ghosh &
+    Richards (2022), NeurIPS.
     """
 
     embeddings: tuple[str, ...]
@@ -141,31 +151,27 @@ class EmbeddingRanking(Result):
             del columns["coverage"]
         if not np.isfinite(self.own_vote).any():
             del columns["own_vote"], columns["own_runs"]
-        found = {}
-        for name, values in columns.items():
-            listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
-            found[name] = [listed[i] for i in order]
-        return found
+        return {name: np.array(v, dtype=object)[order].tolist() for name, v in columns.items()}
 
     def sentences(self) -> Iterator[str]:
         """Say which embedding agrees best with the vote, and which least."""
-        order, deciding = self.order, self.deciding
-        if len(order) < 2 or not np.isfinite(deciding).any():
+        deciding = self.deciding
+        order = [i for i in self.order if np.isfinite(deciding[i])]
+        n = len(self.embeddings)
+        if n < 2 or not order:
             return
-        known = [i for i in order if np.isfinite(deciding[i])]
         judge = "their vote" if deciding is self.agreement else "the ranking"
-        first = [i for i in known if self.rank[i] == 1]
+        first = [i for i in order if self.rank[i] == 1]
         names = listing((repr(self.embeddings[i]) for i in first), most=3)
         text = (
-            f"Of {count(len(order), 'embedding')}, {names} "
-            f"{'ranks' if len(first) == 1 else 'rank'} the clusterings most as {judge} does "
+            f"Of {count(n, 'embedding')}, {names} {'ranks' if len(first) == 1 else 'rank'} the "
+            f"clusterings most as {judge} does "
             f"({self.correlation.capitalize()} {deciding[first[0]]:z.2f})"
         )
-        last = known[-1]
-        if last not in first:
+        if (last := order[-1]) not in first:
             text += f", {self.embeddings[last]!r} least ({deciding[last]:z.2f})"
         heavy = int(self.weight.argmax())
-        if self.weight[heavy] > 0 and 2 * self.rank[heavy] > len(order) + 1:
+        if self.weight[heavy] > 0 and 2 * self.rank[heavy] > n + 1:
             text += (
                 f"; {self.embeddings[heavy]!r}, which weighs most in ACE's answer, has rank "
                 f"{self.rank[heavy]}"
@@ -181,18 +187,19 @@ def embeddings_of(
     scores: Scores, result: AceResult, vote: np.ndarray | None, decided: np.ndarray
 ) -> EmbeddingRanking:
     """Rank the embeddings by how far their scores agree with a vote, both (M,), or the ranking."""
-    first = result.classes.first
+    first, kind = result.classes.first, result.options.correlation
     matrix = scores.oriented(result.index)[:, first]
-    kind = result.options.correlation
     votes = np.full(len(first), np.nan) if vote is None else vote[first]
     known = np.isfinite(matrix)
     liked = np.where(known, matrix, -np.inf).argmax(axis=1)
-    own = scores.values[result.index][:, first]
     rows = np.arange(len(scores.spaces))
+    liked_scores = scores.values[result.index][:, first][rows, liked]
     own_runs, own_vote = _own_votes(scores, result.classes, vote)
     dip, spectrum = scores.dip, scores.spectrum
     unknown = np.full(len(rows), np.nan)
     admitted, why = _admissions(scores, result)
+    weight = np.zeros(len(rows))
+    weight[list(result.winner.spaces)] = result.winner.weights
     return EmbeddingRanking(
         embeddings=scores.spaces,
         copies=tuple(
@@ -211,11 +218,11 @@ def embeddings_of(
         dip_pvalue=freeze(unknown if dip is None else dip.pvalue),
         dip_adjusted=freeze(unknown if result.screen.adjusted is None else result.screen.adjusted),
         group=freeze(result.group_of),
-        weight=freeze(_weights(result)),
+        weight=freeze(weight),
         favourite=tuple(
             scores.partitions[first[m]] if known[i].any() else "" for i, m in enumerate(liked)
         ),
-        favourite_score=freeze(np.where(known.any(axis=1), own[rows, liked], np.nan)),
+        favourite_score=freeze(np.where(known.any(axis=1), liked_scores, np.nan)),
         favourite_coverage=freeze(
             unknown if scores.coverage is None else scores.coverage[first[liked]]
         ),
@@ -243,12 +250,6 @@ def _admissions(scores: Scores, result: AceResult) -> tuple[np.ndarray, tuple[st
         else:
             why.append(f"the dip test finds more than one mode (adjusted p = {adjusted[i]:.3g})")
     return np.array([name not in out for name in scores.spaces]), tuple(why)
-
-
-def _weights(result: AceResult) -> np.ndarray:
-    weight = np.zeros(len(result.spaces))
-    weight[list(result.winner.spaces)] = result.winner.weights
-    return weight
 
 
 def _own_votes(

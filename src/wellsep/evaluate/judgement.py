@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.values import check_kind
 from wellsep._files.records import Result
 from wellsep._text.sentences import rows_of
 from wellsep.evaluate.ace_method.answer import AceResult
@@ -125,8 +124,11 @@ class Judgement(Result):
 
     @cached_property
     def embeddings(self) -> EmbeddingRanking | None:
-        """The embeddings as `rank_embeddings` orders them; None without any."""
-        return None if self.by_ace is None else rank_embeddings(self)
+        """The embeddings, by how far their scores agree with the vote; None without any."""
+        if self.by_ace is None:
+            return None
+        vote = None if self.vote is None else self.vote.agreed[self.vote.classes.of]
+        return embeddings_of(self.scores, self.by_ace, vote, self.ranking.score)
 
     @cached_property
     def agreed(self) -> AgreedGroups:
@@ -292,54 +294,6 @@ class Judgement(Result):
     def to_frame(self) -> Any:
         """Return the ranking as a pandas frame, best first."""
         return self.ranking.to_frame()
-
-
-def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
-    """Rank the embeddings of a judgement by how far their scores agree with the vote.
-
-    An embedding has a score for every clustering. The clusterings vote for each other without any
-    embedding (:func:`wellsep.consensus`, by ARI). The order of the embeddings is that of the rank
-    correlation between these scores and the votes. Where the votes are all the same, the ranking
-    that was decided takes their place. The dip test does not change the order: it is shown as
-    `admitted`. Embeddings that agree can be wrong together.
-
-    Parameters
-    ----------
-    judgement : Judgement
-        From :func:`wellsep.judge`.
-
-    Returns
-    -------
-    EmbeddingRanking
-
-    References
-    ----------
-    RankMe: Garrido, Balestriero, Najman & LeCun (2023), ICML. α-ReQ: Agrawal, Mondal, Ghosh &
-    Richards (2022), NeurIPS.
-
-    Examples
-    --------
-    >>> import numpy as np, wellsep as ws
-    >>> from wellsep.evaluate import rank_embeddings
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat([0, 1, 2], 40)
-    >>> good = rng.normal(0, 1, (120, 2)) + 6 * np.eye(3)[truth, :2]
-    >>> spaces = {"good": good, "noise": rng.normal(size=(120, 2))}
-    >>> some = truth.copy()
-    >>> some[::5] = 0
-    >>> labels = {"three": truth, "most": some, "two": truth > 0, "random": truth[::-1] % 2}
-    >>> found = rank_embeddings(ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=0))
-    >>> found.best, found.favourite
-    ('good', ('three', 'two'))
-    """
-    check_kind("judgement", judgement, Judgement, "make one with judge")
-    if judgement.by_ace is None:
-        raise ValueError(
-            "judgement must have embeddings, got labels only; judge runs with their embeddings."
-        )
-    vote = judgement.vote
-    agreed = None if vote is None else vote.agreed[vote.classes.of]
-    return embeddings_of(judgement.scores, judgement.by_ace, agreed, judgement.ranking.score)
 
 
 def _ace_findings(scores: Scores, result: AceResult) -> dict[str, Any]:
