@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    check_choice,
-    check_numbers,
-)
+from wellsep._checks.arrays import check_choice, check_numbers
 from wellsep._checks.values import check_items, check_kind, check_mapping
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import cell, need_pandas
@@ -207,17 +204,17 @@ class Ranking(Result):
 
     def short_columns(self) -> dict[str, list[Any]]:
         """Return the columns for readers: three digits, ``ranks`` (1–3), ``first in`` (50%)."""
-        table = self.columns()
         short: dict[str, list[Any]] = {}
-        for name in table:
+        table = self.columns()
+        low, high = table.pop("rank_low", []), table.pop("rank_high", [])
+        first_in = table.pop("first_in", [])
+        for name, values in table.items():
+            short[name] = values
             if name == "score":
-                short[name] = [cell(score, 3) for score in table[name]]
-                if "first_in" in table:
-                    ends = zip(table["rank_low"], table["rank_high"], strict=True)
-                    short["ranks"] = [f"{low}–{high}" for low, high in ends]
-                    short["first in"] = [f"{share:.0%}" for share in table["first_in"]]
-            elif name not in ("rank_low", "rank_high", "first_in"):
-                short[name] = table[name]
+                short[name] = [cell(score, 3) for score in values]
+                if first_in:
+                    short["ranks"] = [f"{a}–{b}" for a, b in zip(low, high, strict=True)]
+                    short["first in"] = [f"{share:.0%}" for share in first_in]
         return short
 
     def to_frame(self) -> Any:
@@ -307,39 +304,36 @@ def rank(
     """
     if not isinstance(result, AceResult | Consensus):
         raise TypeError(f"result must be an AceResult or a Consensus, got {type(result).__name__}.")
-    by_other_index = {}
-    for other in check_items("others", others, "results of ace"):
-        check_kind("others", other, AceResult, "make one with ace")
-        if other.partitions != result.partitions:
-            raise ValueError("others must rank the same clusterings in the same order.")
-        by_other_index[other.index] = freeze(other.scores)
-    for name, beside, kind in (("ace", ace, AceResult), ("vote", vote, Consensus)):
-        if beside is not None:
-            how = "consensus" if name == "vote" else name
-            check_kind(name, beside, kind, f"make one with {how}")
-        if beside is not None and beside.partitions != result.partitions:
+    others = check_items("others", others, "results of ace")
+    answers = [
+        *(("others", other, AceResult, "ace") for other in others),
+        *([] if ace is None else [("ace", ace, AceResult, "ace")]),
+        *([] if vote is None else [("vote", vote, Consensus, "consensus")]),
+    ]
+    for name, answer, kind, source in answers:
+        check_kind(name, answer, kind, f"make one with {source}")
+        if answer.partitions != result.partitions:
             raise ValueError(f"{name} must rank the same clusterings in the same order.")
     if ace is not None and isinstance(result, AceResult):
         raise ValueError("ace must stand next to a Consensus, got an answer of ACE.")
+    n = len(result.partitions)
     if confidence is not None:
         check_kind("confidence", confidence, RankConfidence, "make one with rank_confidence")
-    if confidence is not None and confidence.ranks.shape[1] != len(result.partitions):
-        raise ValueError(
-            f"confidence must be of the same {len(result.partitions)} clusterings, "
-            f"got {confidence.ranks.shape[1]}."
-        )
+        if confidence.ranks.shape[1] != n:
+            raise ValueError(
+                f"confidence must be of the same {n} clusterings, got {confidence.ranks.shape[1]}."
+            )
     if input_scores is not None:
         input_scores = freeze(check_numbers("input_scores", input_scores))
-        if input_scores.shape != result.scores.shape:
+        if input_scores.shape != (n,):
             raise ValueError(
-                f"input_scores must have one score per clustering ({len(result.partitions)}), "
+                f"input_scores must have one score per clustering ({n}), "
                 f"got shape {input_scores.shape}."
             )
-    if params is not None:
-        check_mapping("params", params)
-    shown = {}
-    for name, one in (params or {}).items():
+    params = {} if params is None else params
+    check_mapping("params", params)
+    for name, one in params.items():
         check_mapping(f"params of {name!r}", one)
-        if name in result.partitions:
-            shown[name] = dict(one)
-    return Ranking(result, by_other_index, confidence, input_scores, ace, vote, shown)
+    shown = {name: dict(one) for name, one in params.items() if name in result.partitions}
+    by_index = {other.index: freeze(other.scores) for other in others}
+    return Ranking(result, by_index, confidence, input_scores, ace, vote, shown)

@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    to_numpy,
-)
+from wellsep._checks.arrays import to_numpy
 from wellsep._checks.labels import MISSING_TEXTS, as_labels, merge_noise
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
 from wellsep.evaluate.ace_method.baselines import partitions_of
 from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.ranking import Ranking
-from wellsep.evaluate.ranks import rank_correlation, ranks
+from wellsep.evaluate.ranks import rank_correlation, ranks_with_gaps
 from wellsep.indices import ari_score, clustering_accuracy, nmi_score
 from wellsep.partitions import Partitions, encode
 
@@ -129,12 +127,7 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
 
 
 def trivial_rules(labels: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """(M,) scores of two rules that look at the number of clusters alone.
-
-    They are shown beside the truth only: a judge that does not beat them has learnt nothing but K.
-    "more_clusters" is K; "middle_k" is minus the distance of K from the median. A rule that ranks
-    all alike is left out.
-    """
+    """(M,) scores by K alone: K itself, and minus its distance from the median."""
     clusters = Partitions.from_labels(dict(labels), noise="exclude").n_clusters.astype(float)
     rules = {"more_clusters": clusters, "middle_k": -np.abs(clusters - np.median(clusters))}
     return {name: scores for name, scores in rules.items() if np.ptp(scores) > 0}
@@ -151,14 +144,6 @@ def compare_with_truth(
 
     A partition without a score (NaN) is left out of that ranking's correlations and picks, an
     object without a class of all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> labels = {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}
-    >>> found = compare_with_truth({"mine": np.array([0.9, 0.1])}, labels, [0, 0, 1, 1])
-    >>> found.correlations["mine"]["spearman_ari"], found.picks["mine"]
-    (1.0, ('good',))
     """
     names = tuple(partitions)
     n = len(to_numpy(truth, "truth").reshape(-1))
@@ -168,12 +153,12 @@ def compare_with_truth(
                 f"truth must have one class per object ({len(labels)} in {name!r}), got {n}."
             )
     classes, known = known_classes(truth)
-    values: dict[str, list[float]] = {name: [] for name in MEASURES}
-    for name in names:
-        labels = merge_noise(as_labels(partitions[name], name))  # noise: one more cluster
-        for measure, function in MEASURES.items():
-            values[measure].append(float(function(classes, labels[known])))
-    external = {name: freeze(v) for name, v in values.items()}
+    # Noise is one more cluster.
+    merged = [merge_noise(as_labels(partitions[name], name))[known] for name in names]
+    external = {
+        measure: freeze([float(function(classes, labels)) for labels in merged])
+        for measure, function in MEASURES.items()
+    }
     correlations = {
         name: {
             f"{kind}_{measure}": rank_correlation(kind, scores, truth_scores)
@@ -182,24 +167,24 @@ def compare_with_truth(
         }
         for name, scores in rankings.items()
     }
-    picks = {
-        name: tuple(names[i] for i in _first(scores, tolerance))
-        for name, scores in rankings.items()
-    }
-    compared = {name: freeze(scores) for name, scores in rankings.items()}
-    found = (names, external, correlations, picks, compared)
-    return Agreement(*found, n_objects=len(known), n_known=int(known.sum()))
+    picks = {}
+    for name, scores in rankings.items():
+        finite = np.where(np.isfinite(scores), scores, np.nan)
+        first = (ranks_with_gaps(finite, tolerance) == 1) & np.isfinite(scores)
+        picks[name] = tuple(names[i] for i in np.flatnonzero(first))
+    return Agreement(
+        names,
+        external,
+        correlations,
+        picks,
+        scores={name: freeze(scores) for name, scores in rankings.items()},
+        n_objects=len(known),
+        n_known=int(known.sum()),
+    )
 
 
 def known_classes(truth: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of the classes that are known, and for each object whether its class is.
-
-    Examples
-    --------
-    >>> codes, known = known_classes(["a", "b", "", "a"])
-    >>> codes.tolist(), known.tolist()
-    ([0, 1, 0], [True, True, False, True])
-    """
+    """Codes of the classes that are known, and for each object whether its class is."""
     values = to_numpy(truth, "truth").reshape(-1)
     known = ~_unknown(values)
     if not known.any():
@@ -246,9 +231,3 @@ def _few(names: tuple[str, ...]) -> str:
     """Tied picks in a row, cut after three; `picks` has them all."""
     shown = ", ".join(names[:3]) or "–"
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
-
-
-def _first(scores: np.ndarray, tolerance: float) -> np.ndarray:
-    """Positions of the partitions on rank 1."""
-    known = np.flatnonzero(np.isfinite(scores))
-    return known[ranks(scores[known], tolerance=tolerance) == 1] if len(known) else known
