@@ -290,7 +290,7 @@ def register_index(
     3.0
     """
     title = name if title is None else title
-    texts = {"name": name, "title": title, "cost": cost, "citation": citation}
+    texts: dict[str, Any] = {"name": name, "title": title, "cost": cost, "citation": citation}
     for field_name, text in texts.items():
         check_text(field_name, text)
     if not callable(function):
