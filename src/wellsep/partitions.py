@@ -111,7 +111,7 @@ class Partitions:
             codes=codes,
             classes=tuple(classes),
             names=tuple(vectors),
-            coverage=_count(codes) / codes.shape[1],
+            coverage=(codes >= 0).mean(axis=1),
             priced=noise == "penalize",
         )
 
@@ -133,7 +133,7 @@ class Partitions:
     @cached_property
     def n_counted(self) -> np.ndarray:
         """(M,) objects that each partition counts."""
-        return _count(self.codes)
+        return np.count_nonzero(self.codes >= 0, axis=1)
 
     @cached_property
     def distinct(self) -> Classes:
@@ -350,11 +350,6 @@ def by_appearance(codes: np.ndarray) -> np.ndarray:
     fresh = codes.copy()
     fresh[counted] = number[codes[counted]]
     return fresh
-
-
-def _count(codes: np.ndarray) -> np.ndarray:
-    """(M,) objects that are counted."""
-    return np.array([np.count_nonzero(c >= 0) for c in codes], dtype=np.intp)
 
 
 def _compact(codes: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -125,6 +125,8 @@ def test_functions_of_the_user_get_the_data_as_they_are():
 @pytest.mark.parametrize("kind", ["numpy", "torch", "dask"])
 @pytest.mark.parametrize(("dtype", "scale"), [("float32", 2.0**-60), ("float64", 2.0**500)])
 def test_a_clusterer_finds_the_same_in_any_unit(estimator, kind, dtype, scale):
+    if kind == "dask" and estimator is ws.LOFKMeans:
+        pytest.skip("LOFKMeans takes dense data in memory only")
     X, _ = _blobs(dtype)
     far, like = _blobs(dtype, scale)[0], np.asarray
     if kind == "torch":
