@@ -147,8 +147,8 @@ def room_in(name: str) -> str:
 
 
 def imported_modules(source: str, package: str) -> list[tuple[int, str]]:
-    """(line, absolute dotted name) of every import, at any depth; names imported from a
-    package are appended, since they may be modules."""
+    """(line, absolute dotted name) of every import, at any depth, ``load`` included; names
+    imported from a package are appended, since they may be modules."""
     found = []
     for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
@@ -159,6 +159,10 @@ def imported_modules(source: str, package: str) -> list[tuple[int, str]]:
                 parents = package.split(".")
                 base = ".".join(parents[: len(parents) - node.level + 1] + ([base] if base else []))
             found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "load":
+            found += [
+                (node.lineno, one.value) for one in node.args if isinstance(one, ast.Constant)
+            ]
     return found
 
 
@@ -233,6 +237,7 @@ def test_only_deep_and_compute_import_torch_at_the_top():
         ("from wellsep import indices", "compute"),
         ("import wellsep as ws", "report"),
         ("from ..indices import record", "compute"),
+        ("def f():\n    return load('wellsep.spaces.dip_numba')", "compute"),
     ],
 )
 def test_a_wrong_arrow_is_seen(source, room):

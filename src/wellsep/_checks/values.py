@@ -79,13 +79,11 @@ def check_generator(random_state: Any, name: str = "random_state") -> np.random.
 
 def check_random_state(random_state: Any, name: str = "random_state") -> np.random.RandomState:
     """A RandomState from None, a number or a RandomState, as scikit-learn has it."""
-    if random_state is not None and random_state is not np.random:
-        if isinstance(random_state, np.random.RandomState):
-            return random_state
-        random_state = _seed(random_state, name, "a RandomState", 2**32 - 1)
-    import sklearn.utils  # brings pandas where it is installed, which adapters do without
-
-    return sklearn.utils.check_random_state(random_state)
+    if random_state is None or random_state is np.random:
+        return np.random.mtrand._rand  # that NumPy's own functions draw from
+    if isinstance(random_state, np.random.RandomState):
+        return random_state
+    return np.random.RandomState(_seed(random_state, name, "a RandomState", 2**32 - 1))
 
 
 def _seed(value: Any, name: str, others: str, most: int) -> int:

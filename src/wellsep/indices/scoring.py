@@ -23,6 +23,7 @@ from wellsep._checks.labels import as_labels, in_order_of
 from wellsep._checks.values import check_random_state
 from wellsep._text.sentences import shown
 from wellsep.compute.data.opening import open_space
+from wellsep.compute.kernels import load
 from wellsep.compute.metrics.table import find, need_coordinates, root
 from wellsep.compute.plan import IN_CHUNKS, gather
 from wellsep.compute.requests import Task, Want
@@ -39,6 +40,7 @@ from wellsep.indices.score_table import PartitionScores
 from wellsep.partitions import VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:
+    from wellsep.compute.engine.dask.engine import OnDask
     from wellsep.compute.plan import AnyTask
 
 
@@ -142,8 +144,6 @@ def _task_on_dask(
     centers: Any,
 ) -> AnyTask:
     """Rows, codes and weights in chunks; nothing but the distinct labels is gathered."""
-    from wellsep.compute.engine.dask.engine import open_task
-
     for index, params in asked:
         if not on_dask(index, params):
             usable = ", ".join(name for name in INDICES if on_dask(INDICES[name]))
@@ -158,7 +158,8 @@ def _task_on_dask(
         raise ValueError(f"device must be None for a dask array, got {device!r}.")
     if sample_weight is not None:
         _refuse_weights(asked)
-    task = open_task(X, labels, sample_weight, noise)
+    engine = load("wellsep.compute.engine.dask.engine")
+    task: OnDask = engine.open_task(X, labels, sample_weight, noise)
     if centers is None:
         return task
     table = _check_centers(centers, len(task.partitions.classes[0]), task.space.d)

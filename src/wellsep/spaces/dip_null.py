@@ -17,6 +17,7 @@ import numpy as np
 from wellsep._checks.arrays import kernels_wanted
 from wellsep._checks.values import check_generator
 from wellsep.compute.engine.kernel_choice import compiled_pays
+from wellsep.compute.kernels import load
 from wellsep.spaces.dip_hulls import dip_of_steps
 
 CHUNK = 1 << 17  # values simulated at a time: a megabyte stays in the processor's cache
@@ -79,9 +80,7 @@ def compiled_dips(n_rows: int, n: int) -> Callable[[np.ndarray], np.ndarray] | N
     work = float(ADDITIONS) * n_rows * (PER_SAMPLE + n)
     if not (kernels_wanted() and compiled_pays(work)):
         return None
-    from wellsep.spaces.dip_numba import dips_of_rows
-
-    compiled: Callable[[np.ndarray], np.ndarray] = dips_of_rows
+    compiled: Callable[[np.ndarray], np.ndarray] = load("wellsep.spaces.dip_numba").dips_of_rows
     return compiled
 
 

@@ -1,4 +1,4 @@
-"""Compiled dips; imported by dip_null.py alone, because it imports numba.
+"""Compiled dips.
 
 The steps are those of dip_hulls.py, where the reasons stand; ``sign`` is 1 for a convex minorant
 and −1 for a concave majorant.

@@ -14,6 +14,7 @@ from wellsep._text.sentences import shown
 from wellsep.compute.data.distances import DistanceSpace
 from wellsep.compute.data.rows import Space, SparseSpace
 from wellsep.compute.engine.threads import cut_rows, effective_jobs
+from wellsep.compute.kernels import load
 from wellsep.compute.metrics.dc_distance import dc_metric
 from wellsep.compute.metrics.table import METRICS, PRECOMPUTED, add_metric
 from wellsep.distances.base import PairSpace
@@ -49,9 +50,7 @@ def as_space(X: Any, n_jobs: int = 1, unit: float = 1.0) -> Space:
         return SparseSpace(X.astype(np.float64, copy=False), n_jobs, unit=unit)
     if isinstance(X, np.ndarray):
         return Space(X, n_jobs, unit=unit)
-    from wellsep.compute.data.device_rows import DeviceSpace
-
-    return DeviceSpace(X, 1, unit=unit)
+    return load("wellsep.compute.data.device_rows").DeviceSpace(X, 1, unit=unit)
 
 
 def to_torch(X: Any, device: str) -> Any:

@@ -1,7 +1,4 @@
-"""Compiled sums over members and totals of half-samples.
-
-Imported by distance_sums.py and half_samples.py of statistics alone, because it imports numba.
-"""
+"""Compiled sums over members and totals of half-samples."""
 
 from __future__ import annotations
 

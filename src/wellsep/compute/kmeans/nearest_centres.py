@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from wellsep._checks.arrays import SAFE, to_numpy
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
 from wellsep.compute.engine.threads import effective_jobs, share_blocks
+from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
 
 # Entries of one block of the table of products: about a second-level cache, or what keeps a
@@ -221,9 +222,7 @@ def dense_products(
 def _swept(
     X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
 ) -> None:
-    from wellsep.compute.kernels.numba_nearest import swept_labels
-
-    swept_labels(X, centers, blocks, bias, first)
+    load("wellsep.compute.kernels.numba_nearest").swept_labels(X, centers, blocks, bias, first)
 
 
 def _sweep_usable(X: Any, centers: np.ndarray) -> bool:
@@ -311,9 +310,8 @@ def tensor_code_sums(space: Any, codes: Any, weights: Any, n_codes: int) -> np.n
 
 
 def _two_fused(space: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
-    from wellsep.compute.kernels.triton_nearest import nearest_two
-
-    return NearestTwo(*nearest_two(space.X, space.beside(centers)))
+    kernel = load("wellsep.compute.kernels.triton_nearest").nearest_two
+    return NearestTwo(*kernel(space.X, space.beside(centers)))
 
 
 def _one_fused(space: Any, centers: np.ndarray, norms: Any) -> Nearest:
@@ -326,8 +324,7 @@ def _one_usable(X: Any, n_centers: int) -> bool:
 
 
 def _code_sums_fused(space: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
-    from wellsep.compute.kernels.triton_nearest import code_sums
-
+    code_sums = load("wellsep.compute.kernels.triton_nearest").code_sums
     parts = [
         code_sums(space.X, codes[:, m], None if weights is None else weights[:, m], n_codes)
         for m in range(codes.shape[1])

@@ -13,6 +13,7 @@ import numpy as np
 from wellsep.compute.data.rows import host
 from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.engine.threads import in_threads
+from wellsep.compute.kernels import load
 from wellsep.compute.metrics.table import numpy_squares, rows_of
 from wellsep.compute.requests import Task, Want
 
@@ -39,9 +40,8 @@ def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
     if not device_usable(task.space.X):
         return _represented_on_host(task, wants)
-    from wellsep.compute.engine.device.representatives import represented_on_device
-
-    found = represented_on_device(task, wants, SHRINK)
+    device = load("wellsep.compute.engine.device.representatives")
+    found = device.represented_on_device(task, wants, SHRINK)
     return {
         w: [Representatives(each[0], Between(*each[1:3]), each[3]) for each in partitions]
         for w, partitions in found.items()

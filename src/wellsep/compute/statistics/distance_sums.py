@@ -36,6 +36,7 @@ from wellsep.compute.engine.threads import (
     one_blas_thread,
     pair_rounds,
 )
+from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import about_median, cluster_reach, fused_usable, fused_way
 from wellsep.compute.metrics.gower_sums import column_strips, columns_usable
 from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find, root, same_objects, squared
@@ -102,7 +103,7 @@ def numba_usable(rows: Any, metric: Metric, *size: int) -> bool:
 
 def numba_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
     """The additions compiled: they are most of the work for many partitions."""
-    from wellsep.compute.kernels.numba_sums import member_sums
+    member_sums = load("wellsep.compute.kernels.numba_sums").member_sums
 
     def add(members: Any, table: np.ndarray) -> np.ndarray:
         return member_sums(members.indptr, members.indices, members.data, table)
@@ -340,8 +341,7 @@ def strips(task: Task, metric: Metric) -> Any:
         distant = cluster_reach(X, codes, found.n_clusters)
         way = fused_way(X, reach, distant, found.n_clusters, weights is not None)
         if way is not None:
-            from wellsep.compute.kernels.triton_sums import fused_strips
-
+            fused_strips = load("wellsep.compute.kernels.triton_sums").fused_strips
             rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
             return fused_strips(X, codes, found.n_clusters, weights, rows_at_once, way)
     if not task.sums_fit:

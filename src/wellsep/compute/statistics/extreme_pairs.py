@@ -20,6 +20,7 @@ from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.kernel_choice import device_usable, numpy_usable
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
+from wellsep.compute.kernels import load
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.table import Metric, Rows, find, own_axis, pair_squares, rows_of
 from wellsep.compute.requests import Task, Want, by_counted
@@ -84,9 +85,8 @@ def _all_together(task: Task, metric: Metric, names: set[str]) -> dict[str, Any]
     """Distances of the deciding pairs; with none at all inf, or 0 for a farthest pair within."""
     X = task.space.X
     if metric.finish is not None and device_usable(X):
-        from wellsep.compute.engine.device.extremes import squares_on_device
-
-        squares = squares_on_device(task, metric, names)
+        device = load("wellsep.compute.engine.device.extremes")
+        squares = device.squares_on_device(task, metric, names)
     elif kernels_wanted() and numpy_usable(X, metric):
         squares = _squares_of_all(task, metric, names)
     else:

@@ -18,6 +18,7 @@ import numpy as np
 from wellsep.compute.data.rows import Space, host, one_hot
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
 from wellsep.compute.engine.threads import budget_bytes, in_threads
+from wellsep.compute.kernels import load
 from wellsep.compute.metrics.table import CLOSE, Metric, find
 from wellsep.compute.requests import Block, Task, Want
 from wellsep.compute.statistics.distance_sums import Sides, own_places, row_distance_sums
@@ -259,10 +260,9 @@ def compiled_widths(
     space: Space, sums: np.ndarray, edges: np.ndarray, draws: Draws, codes: np.ndarray,
     offsets: np.ndarray, singleton: float,
 ) -> np.ndarray:  # fmt: skip
-    from wellsep.compute.kernels.numba_sums import add_widths
-
+    add = load("wellsep.compute.kernels.numba_sums").add_widths
     given = draws.chosen, codes, draws.counts, offsets, float(singleton)
-    return np.stack([add_widths(sums, int(a), int(b), *given) for a, b in pairwise(edges)])
+    return np.stack([add(sums, int(a), int(b), *given) for a, b in pairwise(edges)])
 
 
 def add_widths(

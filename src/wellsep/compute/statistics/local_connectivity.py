@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
+from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.table import Rows
 from wellsep.compute.statistics.neighbour_graph import (
@@ -112,11 +113,10 @@ def _witnesses(
     search = _Search(radii, reach, n_neighbors, total, size)
     rows = np.flatnonzero(radii > 0)  # on the prototype nothing stands between: LCD = 0
     if device_rows is not None and len(members) > _SMALL:
-        from wellsep.compute.engine.device.neighbours import prefix_search
-
+        device = load("wellsep.compute.engine.device.neighbours")
         search.settle(
             rows,
-            prefix_search(device_rows[order], center, reach, fused_usable(device_rows)),
+            device.prefix_search(device_rows[order], center, reach, fused_usable(device_rows)),
             n_neighbors + 2,
         )
         return _given_order(order, total, size)

@@ -17,6 +17,7 @@ from wellsep._checks.arrays import check_count, to_numpy
 from wellsep._checks.values import check_jobs
 from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.engine.threads import one_openmp_thread
+from wellsep.compute.kernels import load
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import CLOSE
 from wellsep.distances.base import PairSpace
@@ -49,9 +50,8 @@ def nearest_neighbours(
         found = _nearest_in_blocks(lambda part: X.block(part, every), wanted, X.n, n_neighbors)
         return NeighbourGraph(*found)
     if device_usable(X):
-        from wellsep.compute.engine.device.neighbours import neighbours_on_device
-
-        return NeighbourGraph(*neighbours_on_device(X, wanted, n_neighbors))
+        device = load("wellsep.compute.engine.device.neighbours")
+        return NeighbourGraph(*device.neighbours_on_device(X, wanted, n_neighbors))
     X = to_numpy(X)
     if X.shape[1] <= TREE_FEATURES:
         jobs = effective_n_jobs(check_jobs(n_jobs))

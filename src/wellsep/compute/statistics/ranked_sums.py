@@ -24,6 +24,7 @@ from wellsep.compute.engine.threads import (
     one_blas_thread,
     pair_rounds,
 )
+from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.table import Metric, find, rows_of
@@ -74,8 +75,7 @@ def _select_in_memory(
     space, rows = task.space, np.flatnonzero(task.partitions.codes[m] >= 0)
     finish: Any = metric.finish
     if finish is not None and device_usable(space.X):
-        from wellsep.compute.engine.device.extremes import select_on_device
-
+        select_on_device = load("wellsep.compute.engine.device.extremes").select_on_device
         some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
         fused = fused_usable(space.X)
         return select_on_device(some, counts, finish=finish, fused=fused, sortable=SORTABLE)

@@ -17,6 +17,7 @@ from array_api_compat import torch as xp
 
 from wellsep.compute.data.device_rows import row_parts
 from wellsep.compute.data.rows import Space, host
+from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import FAR, about_median, fused_usable
 from wellsep.compute.metrics.row_preparation import Prepared, square_lengths
 from wellsep.compute.metrics.table import Metric, Rows, half, root, squares, whole
@@ -53,9 +54,7 @@ def _ways(space: Space, rows: Prepared) -> list[tuple[Callable[..., Bounds], flo
 
 
 def _fused_bounds(rows: Prepared, codes: torch.Tensor, names: set[str]) -> Bounds:
-    from wellsep.compute.kernels.triton_extremes import row_extremes
-
-    return row_extremes(rows.X, codes, names)
+    return load("wellsep.compute.kernels.triton_extremes").row_extremes(rows.X, codes, names)
 
 
 def block_bounds(rows: Prepared, codes: torch.Tensor, names: set[str]) -> Bounds:
@@ -160,8 +159,7 @@ def select_on_device(
     fused = fused and finish in (root, whole, half) and prepared.zero is None
     rows, reach = about_median(X) if fused else (X, np.inf)
     if reach <= FAR:
-        from wellsep.compute.kernels.triton_extremes import histogram
-
+        histogram = load("wellsep.compute.kernels.triton_extremes").histogram
         count, total, edges = histogram(rows, finish is root)
     else:
         count, total, edges = _histogram(prepared, finish)

@@ -11,6 +11,7 @@ from array_api_compat import torch as xp
 
 from wellsep.compute.data.device_rows import row_parts, to_device
 from wellsep.compute.data.rows import host
+from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.table import Rows, squares
 
@@ -33,9 +34,7 @@ class Search:
         self.square = (X * X).sum(dim=1)
         self.reach = 2 * float(self.square.max())
         if fused:
-            from wellsep.compute.kernels.triton_nearest import prepare
-
-            self.split = prepare(X)
+            self.split = load("wellsep.compute.kernels.triton_nearest").prepare(X)
 
     def nearest(
         self, rows: torch.Tensor, k: int, reach: torch.Tensor | None = None
@@ -54,13 +53,13 @@ class Search:
 
     def _groups(self, rows: torch.Tensor, k: int, limits: torch.Tensor) -> NearestObjects:
         """The groups that come nearest, and the nearest of their members."""
-        from wellsep.compute.kernels.triton_nearest import GROUP, group_minima
-
-        minima = group_minima(self.split, rows, limits, len(self.X))
+        kernels = load("wellsep.compute.kernels.triton_nearest")
+        minima = kernels.group_minima(self.split, rows, limits, len(self.X))
         g = min(k + SPARE, minima.shape[1])
         values, groups = minima.topk(g, dim=1, largest=False)
         groups = groups.sort(dim=1).values
-        candidates = groups[:, :, None] * GROUP + torch.arange(GROUP, device=rows.device)
+        candidates = groups[:, :, None] * kernels.GROUP
+        candidates = candidates + torch.arange(kernels.GROUP, device=rows.device)
         bound = values[:, -1].to(torch.float64) - self._slack(2.0**-21)
         bound = (
             bound.clamp(min=0).sqrt() if g < minima.shape[1] else torch.full_like(bound, torch.inf)
