@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks.arrays import kernels_wanted, on_device
+from wellsep._checks.arrays import device_of, kernels_wanted
 from wellsep._text.sentences import shown
 from wellsep.compute.metrics.table import Metric, Rows, half, numpy_squares, root
 
@@ -47,7 +47,7 @@ def choose(function: Callable[..., Any], rows: Any, *size: Any) -> Callable[...,
 
 def device_usable(X: Any) -> bool:
     """Whether X lies on an accelerator, and ``compute/engine/device`` may work on it there."""
-    return kernels_wanted() and on_device(X)
+    return kernels_wanted() and device_of(X) is not None
 
 
 def is_numpy(rows: Any, *size: Any) -> bool:
