@@ -81,11 +81,16 @@ def brute_force(labels, n_clusters, affinity, n_local):
 def test_degree_linkage_merges_like_brute_force(seed, n_local):
     X = np.random.default_rng(seed).uniform(size=(120, 3))  # no clusters: every merge is close
     near = nearest_neighbours(X, 12)
-    start = chains(near)
-    W = gaussian_weights(near).toarray()
+    start = chains(near.indices)
+    W = gaussian_weights(near.indices, near.distances).toarray()
     expected = brute_force(start, 6, lambda a, b: degree_affinity(W, a, b), n_local)
     found = merge_clusters(
-        DegreeLinkage(gaussian_weights(near), start), start, 6, points=X, n_local=n_local, reach=12
+        DegreeLinkage(gaussian_weights(near.indices, near.distances), start),
+        start,
+        6,
+        points=X,
+        n_local=n_local,
+        reach=12,
     )
     assert start.max() > 8
     np.testing.assert_array_equal(found, expected)
@@ -96,11 +101,11 @@ def test_degree_linkage_merges_like_brute_force(seed, n_local):
 def test_path_integral_merges_like_brute_force(seed, z):
     X = np.random.default_rng(seed).uniform(size=(90, 3))
     near = nearest_neighbours(X, 12)
-    start = chains(near)
-    W = gaussian_weights(near).toarray()
+    start = chains(near.indices)
+    W = gaussian_weights(near.indices, near.distances).toarray()
     P = W / W.sum(axis=1, keepdims=True)
     expected = brute_force(start, 5, lambda a, b: path_affinity(P, z, a, b), 1)
-    affinity = PathIntegral(gaussian_weights(near), start, z)
+    affinity = PathIntegral(gaussian_weights(near.indices, near.distances), start, z)
     found = merge_clusters(affinity, start, 5, points=X, reach=12)
     np.testing.assert_array_equal(found, expected)
 
@@ -108,9 +113,9 @@ def test_path_integral_merges_like_brute_force(seed, z):
 def test_affinities_stay_exact_while_clusters_merge():
     X, _ = mixture(50, seed=3)
     near = nearest_neighbours(X, 8)
-    start = chains(near)
-    W = gaussian_weights(near).toarray()
-    linkage = DegreeLinkage(gaussian_weights(near), start)
+    start = chains(near.indices)
+    W = gaussian_weights(near.indices, near.distances).toarray()
+    linkage = DegreeLinkage(gaussian_weights(near.indices, near.distances), start)
     rows = linkage.rows()
     groups = {i: list(g) for i, g in enumerate(groups_of(start))}
     rng = np.random.default_rng(0)
@@ -168,7 +173,7 @@ def test_more_clusters_than_objects_are_refused(agglomerate):
 def calls(n):
     X, _ = mixture(n, d=10, k=10)
     near = nearest_neighbours(X, 20)
-    start, W = chains(near), gaussian_weights(near)
+    start, W = chains(near.indices), gaussian_weights(near.indices, near.distances)
     profile = cProfile.Profile()
     profile.enable()
     merge_clusters(DegreeLinkage(W, start), start, 10, points=X, n_local=5)

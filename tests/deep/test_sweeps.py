@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -239,6 +240,17 @@ def test_a_study_tells_failures_and_values_of_the_objective(tmp_path):
     assert result.trials[0].value == 60.0
     (name,) = optuna.study.get_all_study_names(url)
     assert name.startswith("wellsep-sweep-DeepKMeans,K=3-")
+
+
+def test_a_storage_without_a_study_is_refused(tmp_path, objects, capsys):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    refusal = "storage must be left out without a study (n_trials), got 'sqlite:///"
+    with pytest.raises(ValueError, match=re.escape(refusal)):
+        sweep(MODEL, X, {"kmeans_weight": [1.0]}, out=tmp_path / "runs", storage=url)
+    words = ["train", "-d", objects, "-m", "dec", "-o", tmp_path / "runs", "-s", f"storage={url}"]
+    assert main([str(word) for word in words]) == 2
+    assert refusal.replace("n_trials", "--trials") in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
 
 
 def test_settings_of_a_dead_process_are_tried_again(tmp_path):

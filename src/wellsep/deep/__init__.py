@@ -12,7 +12,7 @@ except ModuleNotFoundError:
     ) from None
 
 from wellsep.deep.base import DeepClusterer
-from wellsep.deep.checkpoints import load
+from wellsep.deep.checkpoints import METHODS, load
 from wellsep.deep.linkage.degree import degree_linkage
 from wellsep.deep.linkage.paths import path_integral
 from wellsep.deep.methods.dec import DEC, IDEC
@@ -43,7 +43,5 @@ __all__ = [
     "sweep",
 ]
 
-METHODS = {
-    method.__name__: method
-    for method in (DeepKMeans, DeepCFMeans, DEC, IDEC, DEPICT, JULE, DeepCluster)
-}
+for _method in (DeepKMeans, DeepCFMeans, DEC, IDEC, DEPICT, JULE, DeepCluster):
+    METHODS[_method.__name__] = _method

@@ -25,6 +25,7 @@ from wellsep.runs.folder import set_aside
 FORMAT = 2  # of a training's state
 _TENSORS, _RECORD = "weights.safetensors", "estimator.json"
 _KIND, _SAVED_FORMAT = "estimator", 3
+METHODS: dict[str, type] = {}  # by name; the package, which knows them all, puts them in
 _PLAIN = ("device_", "seed_", "n_iter_", "history_", "n_features_in_", "_n_dimensions")
 
 
@@ -177,13 +178,11 @@ def load(folder: Any, *, device: str = "auto") -> Any:
     >>> type(again).__name__, bool((again.predict(X) == model.labels_).all())
     ('DeepKMeans', True)
     """
-    from wellsep.deep import METHODS
-
     folder = check_path("folder", folder)
     record, tensors = read_saved(folder)
-    method = METHODS.get(str(record.get("method")))
+    got = record.get("method")
+    method = METHODS.get(str(got))
     if method is None:
-        got = record.get("method")
         raise ValueError(
             f"{folder / _RECORD} must name a method, got {got!r}; save the estimator again, or "
             "load a class of your own by its own load."

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from wellsep._checks.arrays import is_torch
 from wellsep._checks.values import check_device
-from wellsep.compute.engine.threads import one_blas_thread, one_openmp_thread
 
 
 def choose_device(device: str | torch.device) -> torch.device:
@@ -157,7 +157,7 @@ def reproducible(device: torch.device, *, one_thread: bool = False) -> Iterator[
             yield
             return
         torch.set_num_threads(1)
-        with one_blas_thread(), one_openmp_thread():
+        with threadpool_limits(limits=1):
             yield
     finally:
         torch.set_num_threads(threads)

@@ -11,25 +11,29 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from wellsep._checks.arrays import check_count, check_data, to_numpy
-from wellsep.compute.statistics.neighbour_graph import NeighbourGraph, nearest_neighbours
+from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
 from wellsep.partitions import encode
 
 
-def gaussian_weights(graph: NeighbourGraph) -> sp.csr_array:
+def gaussian_weights(indices: np.ndarray, distances: np.ndarray) -> sp.csr_array:
     """Directed graph W_ij = exp(−d_ij²/σ²) over each row's neighbours, σ² the mean of those d²."""
-    n, k = graph.indices.shape
-    squared = graph.distances**2
+    n, k = indices.shape
+    squared = distances**2
     sigma = float(squared.mean())
     # All neighbours are duplicates: every weight is exp(0).
     weights = np.exp(-squared / (sigma if sigma > 0 else 1.0))
     pointers = np.arange(0, n * k + 1, k)
-    return sp.csr_array((weights.ravel(), graph.indices.ravel(), pointers), shape=(n, n))
+    return sp.csr_array((weights.ravel(), indices.ravel(), pointers), shape=(n, n))
 
 
-def chains(graph: NeighbourGraph) -> np.ndarray:
+def nearest_chains(X: Any) -> np.ndarray:
     """Clusters that join every object to its nearest neighbour, numbered by first member."""
-    n = len(graph.indices)
-    edges = sp.csr_array((np.ones(n), (np.arange(n), graph.indices[:, 0])), shape=(n, n))
+    return chains(nearest_neighbours(X, 1).indices)
+
+
+def chains(neighbours: np.ndarray) -> np.ndarray:
+    n = len(neighbours)
+    edges = sp.csr_array((np.ones(n), (np.arange(n), neighbours[:, 0])), shape=(n, n))
     return renumbered(connected_components(edges, directed=False)[1])
 
 
@@ -182,9 +186,9 @@ def agglomerate(
     if n == 1:
         return np.zeros(1, dtype=np.int64)
     near = nearest_neighbours(X, min(check_count("n_neighbors", n_neighbors), n - 1))
-    start = chains(near) if start is None else start
+    start = chains(near.indices) if start is None else start
     return merge_clusters(
-        affinity(gaussian_weights(near), start),
+        affinity(gaussian_weights(near.indices, near.distances), start),
         start,
         n_clusters,
         points=to_numpy(X).astype(float),

@@ -13,10 +13,9 @@ from torch import Tensor
 
 from wellsep._checks.arrays import check_choice, check_count, check_number
 from wellsep._checks.values import check_flag
-from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
 from wellsep.deep.base import DeepClusterer
 from wellsep.deep.linkage.degree import degree_linkage
-from wellsep.deep.linkage.merging import chains
+from wellsep.deep.linkage.merging import nearest_chains
 from wellsep.deep.losses import directions, sample_triplets, triplet_loss
 from wellsep.deep.networks import JULE_BLOCKS, NetworkPlan, Shape
 from wellsep.deep.training import Outcome, Stage, Trainer
@@ -172,7 +171,7 @@ class JULE(DeepClusterer):
         return self._chains(raw / raw.norm(dim=1, keepdim=True).clamp_min(1.0))
 
     def _chains(self, features: Tensor) -> np.ndarray:
-        labels = chains(nearest_neighbours(features, 1))
+        labels = nearest_chains(features)
         # Chains may be fewer than the clusters wanted; then every object starts alone.
         return labels if labels.max() + 1 >= self.n_clusters else np.arange(len(labels))
 

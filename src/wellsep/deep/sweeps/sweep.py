@@ -16,6 +16,7 @@ from wellsep._checks.arrays import (
 )
 from wellsep._checks.values import check_function, check_mapping, check_path, check_text
 from wellsep._text.sentences import meant, need_pandas, shown
+from wellsep.deep.sweeps.study import run_study
 from wellsep.deep.sweeps.trial import Trial, TrialJob, drop_dead_claims, run_trials
 
 
@@ -85,7 +86,7 @@ def sweep(
         at random, which suits a later ranking best.
     storage : str, optional
         URL of the study's storage; by default SQLite in `out`. With PostgreSQL many machines may
-        work on one study.
+        work on one study. Refused without `n_trials`.
     n_jobs : int
         Trainings at a time, each in a process of its own; they share the device. On an NVIDIA GPU
         processes take turns unless its multi-process service runs (start it by
@@ -137,6 +138,11 @@ def sweep(
     check_function("on_start", on_start)
     if storage is not None:
         check_text("storage", storage)
+        if n_trials is None:
+            raise ValueError(
+                f"storage must be left out without a study (n_trials), got {storage!r}; all "
+                "combinations are trained then, and their runs lie in the folder."
+            )
     array = to_table(X)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"X must be numeric, got an array of type {array.dtype}.")
@@ -152,8 +158,6 @@ def sweep(
     drop_dead_claims(folder)
     job = TrialJob(estimator, array, folder, called, objective, fixed)
     if n_trials is not None:
-        from wellsep.deep.sweeps.study import run_study
-
         trials = run_study(
             job,
             grid,
