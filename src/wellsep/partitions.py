@@ -133,7 +133,8 @@ class Partitions:
     @cached_property
     def n_counted(self) -> np.ndarray:
         """(M,) objects that each partition counts."""
-        return np.count_nonzero(self.codes >= 0, axis=1)
+        counts: np.ndarray = np.count_nonzero(self.codes >= 0, axis=1)
+        return counts
 
     @cached_property
     def distinct(self) -> Classes:
