@@ -11,7 +11,7 @@ from sklearn.metrics import silhouette_samples
 
 import wellsep as ws
 from wellsep.evaluate import rank
-from wellsep.plot.objects import lcd_figure_of, margin_figure_of, width_figure_of
+from wellsep.plot import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay
 from wellsep.report.figures import records as figures
 from wellsep.report.figures.ace import (
     dip_figure,
@@ -154,7 +154,7 @@ def test_index_columns_are_weighted_means_over_the_winning_spaces_without_gaps()
 def test_silhouettes_are_those_of_scikit_learn_sorted_within_clusters():
     runs, truth = small_runs()
     X = np.asarray(runs.spaces["first"])
-    figure = width_figure_of(X, truth)
+    figure = SilhouetteDisplay.figure_of(X, truth)
     expected = silhouette_samples(X, truth)
     for cluster, (widths, objects) in enumerate(zip(figure.widths, figure.objects, strict=True)):
         np.testing.assert_allclose(widths, np.sort(expected[truth == cluster])[::-1])
@@ -165,7 +165,7 @@ def test_silhouettes_are_those_of_scikit_learn_sorted_within_clusters():
 def test_margins_list_the_smallest_and_connectivity_the_largest_as_worst():
     runs, _ = small_runs()
     X, labels = np.asarray(runs.spaces["first"]), runs.partitions["run 5"]
-    margins, lcd = margin_figure_of(X, labels), lcd_figure_of(X, labels)
+    margins, lcd = MarginDisplay.figure_of(X, labels), ConnectivityDisplay.figure_of(X, labels)
     values = ws.margins(X, labels)
     np.testing.assert_array_equal(np.sort(values)[: len(margins.worst)], values[margins.worst])
     disagreement = ws.local_connectivity(X, labels).objects
@@ -174,7 +174,7 @@ def test_margins_list_the_smallest_and_connectivity_the_largest_as_worst():
 
 
 def test_noise_is_in_no_cluster_of_a_figure():
-    figure = width_figure_of([[0.0], [1.0], [4.0], [5.0], [9.0]], [0, 0, 1, 1, -1])
+    figure = SilhouetteDisplay.figure_of([[0.0], [1.0], [4.0], [5.0], [9.0]], [0, 0, 1, 1, -1])
     assert figure.clusters == ("0", "1")
     assert sum(map(len, figure.widths)) == 4
 

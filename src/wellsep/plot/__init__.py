@@ -6,15 +6,26 @@ only then. ``CLUSTERS`` and ``SURFACES`` are the palette, for figures of one's o
 """
 
 from wellsep._text.sentences import CLUSTERS, SURFACES
-from wellsep.plot.clusters import ClusterProfileDisplay
-from wellsep.plot.curves import CurvesDisplay
-from wellsep.plot.objects import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay
-from wellsep.plot.partitions import RunAgreementDisplay
-from wellsep.plot.rankings import DipDisplay, RankingDisplay
-from wellsep.plot.scatters import ScatterDisplay
-from wellsep.plot.spaces import AgreementDisplay, GraphDisplay, SpacesDisplay
-from wellsep.plot.stability import StabilityDisplay
-from wellsep.plot.trees import ResolutionTreeDisplay
+from wellsep.plot.agreement import (
+    AgreementDisplay,
+    GraphDisplay,
+    RunAgreementDisplay,
+    SpacesDisplay,
+)
+from wellsep.plot.partitions import (
+    ClusterProfileDisplay,
+    ConnectivityDisplay,
+    MarginDisplay,
+    ScatterDisplay,
+    SilhouetteDisplay,
+)
+from wellsep.plot.results import (
+    CurvesDisplay,
+    DipDisplay,
+    RankingDisplay,
+    ResolutionTreeDisplay,
+    StabilityDisplay,
+)
 
 __all__ = [
     "CLUSTERS",

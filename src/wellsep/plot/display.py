@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,8 @@ class Display:
     figure : a record of ``wellsep.report.figures.records``
     """
 
+    plot: ClassVar[Callable[..., Any]]
+
     def __init__(self, figure: Any) -> None:
         self.figure = figure
 
@@ -45,15 +48,31 @@ class Display:
         return found
 
 
-class PartitionDisplay(Display):
-    """A figure of one partition of X, which ``from_predictions`` of each kind makes."""
+class ResultDisplay(Display):
+    """A figure of a result; ``figure_of`` of each kind computes it."""
 
-    from_predictions: ClassVar[Any]
+    figure_of: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def from_result(cls, result: Any, *, ax: Any = None) -> Any:
+        """Draw a result of the kind that the class names."""
+        return cls(cls.figure_of(result)).plot(ax=ax)
+
+
+class PartitionDisplay(Display):
+    """A figure of one partition of X; ``figure_of`` of each kind computes it."""
+
+    figure_of: ClassVar[Callable[..., Any]]
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None, **options: Any) -> Any:
         """Draw X by the clusters of a fitted clusterer; options as in ``from_predictions``."""
         return cls.from_predictions(X, labels_of(estimator, X), ax=ax, **options)
+
+    @classmethod
+    def from_predictions(cls, X: Any, labels: Any, *, ax: Any = None, **options: Any) -> Any:
+        """Draw a partition of X; options go to the function that the class names."""
+        return cls(cls.figure_of(X, labels, **options)).plot(ax=ax)
 
 
 def pyplot() -> Any:
@@ -103,13 +122,13 @@ def tint(code: Any) -> str:
     return colour_of(int(code), theme())
 
 
-def key(ax: Any, codes: Any, clusters: tuple[str, ...]) -> None:
+def key(ax: Any, scatter: Scatter) -> None:
     """A legend of the clusters that occur, where they are few."""
-    here = [int(code) for code in np.unique(codes)]
+    here = [int(code) for code in np.unique(scatter.codes)]
     if not 1 < len(here) <= MOST_KEYS:
         return
     marks = [ax.scatter([], [], s=18, lw=0, **style(code)) for code in here]
-    names = ["noise" if code < 0 else as_written(clusters[code]) for code in here]
+    names = ["noise" if code < 0 else as_written(scatter.clusters[code]) for code in here]
     ax.legend(marks, names, title="cluster", fontsize="x-small", title_fontsize="x-small")
 
 
@@ -142,9 +161,22 @@ def as_written(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def tidy(ax: Any) -> None:
-    """Frames without the upper and right line."""
+def finish(ax: Any, title: str) -> None:
+    """Write what is drawn above it, and take the upper and right line from the frame."""
+    ax.set_title(title, loc="left", fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def list_rows(ax: Any, names: Sequence[str], **text: Any) -> None:
+    """Name rows 0, 1, … from the upper one down."""
+    ax.set_yticks(range(len(names)), names, **text)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+
+
+def write_beside(ax: Any, text: str, xy: Any, offset: Any, **style: Any) -> None:
+    """A small text some points away from a place."""
+    ax.annotate(text, xy, offset, textcoords="offset points", fontsize="x-small", **style)
 
 
 def name_rows(ax: Any, names: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Displays of how spaces agree: heat map, graph, and the spaces themselves side by side."""
+"""Displays of agreement: of embeddings as heat map, graph and side by side, and of runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from wellsep.evaluate import rank
+from wellsep.evaluate import Consensus, Judgement, rank
 from wellsep.plot.display import (
     Display,
+    ResultDisplay,
     agreement_map,
     answer_of,
     as_written,
@@ -21,15 +22,72 @@ from wellsep.plot.display import (
     name_rows,
     quiet,
     tint,
+    write_beside,
 )
 from wellsep.report.figures.ace import fates, space_agreement, space_order
-from wellsep.report.figures.records import Scatter, SpaceAgreement
+from wellsep.report.figures.records import RunAgreement, Scatter, SpaceAgreement
+from wellsep.report.figures.runs import run_agreement
 from wellsep.report.sections.scatter import encoded
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 
 
-class AgreementDisplay(Display):
-    """Heat map of the rank agreement between spaces, ordered by group.
+class _HeatMap(ResultDisplay):
+    """Agreement of every two rows as a colour."""
+
+    def _heat(self, ax: Any, names: tuple[str, ...], title: str, label: str | None) -> Any:
+        """The map; with a colour bar where it has a label."""
+        (ax,) = self._axes(ax, figsize=heat_size(names))
+        floor = self.figure.floor
+        self.image_ = ax.imshow(self.figure.values, cmap=agreement_map(floor), vmin=floor, vmax=1)
+        ax.set_xticks([])
+        name_rows(ax, names)
+        ax.set_title(title, loc="left", fontsize="medium")
+        if label is not None:
+            self.figure_.colorbar(self.image_, ax=ax, label=label, shrink=0.8)
+        return ax
+
+
+class RunAgreementDisplay(_HeatMap):
+    """Heat map of the agreement between all runs, similar ones next to each other.
+
+    Made of a ``Consensus``, or of the agreement (ARI) that a ``Judgement`` holds. Equal partitions
+    are one row, named after their first run, with the number of runs.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> from wellsep.plot import RunAgreementDisplay
+    >>> vote = ws.consensus({"a": [0, 0, 0, 1, 1, 1], "b": [0, 1, 0, 1, 0, 1],
+    ...                      "c": [0, 0, 0, 0, 1, 1], "copy of a": [1, 1, 1, 0, 0, 0]})
+    >>> RunAgreementDisplay.from_result(vote).figure.labels
+    ('b', 'a (×2)', 'c')
+    """
+
+    figure: RunAgreement
+
+    @staticmethod
+    def figure_of(result: Any) -> RunAgreement:
+        """Take the agreement from the vote that a result is or holds."""
+        if isinstance(result, Consensus):
+            return run_agreement(result)
+        if not isinstance(result, Judgement):
+            raise TypeError(
+                f"result must be a Consensus or a Judgement, got {type(result).__name__}."
+            )
+        if result.vote is None or result.vote.n_distinct == 1:
+            raise ValueError("result must compare at least 2 different clusterings, got one.")
+        return run_agreement(result.vote)
+
+    def plot(self, ax: Any = None, *, colorbar: bool = True) -> RunAgreementDisplay:
+        """Draw on the given axes, or on new ones."""
+        figure = self.figure
+        label = figure.measure if colorbar else None
+        self._heat(ax, figure.labels, "Agreement of the runs", label)
+        return self
+
+
+class AgreementDisplay(_HeatMap):
+    """Heat map of the rank agreement between embeddings in ACE's answer, ordered by group.
 
     Examples
     --------
@@ -42,37 +100,36 @@ class AgreementDisplay(Display):
 
     figure: SpaceAgreement
 
-    @classmethod
-    def from_result(cls, result: Any, *, ax: Any = None) -> AgreementDisplay:
-        """Draw ACE's answer."""
-        return cls(_agreement(result)).plot(ax=ax)
+    @staticmethod
+    def figure_of(result: Any) -> SpaceAgreement:
+        """Take the agreement from ACE's answer."""
+        found = space_agreement(answer_of(result))
+        if found is None:
+            raise ValueError(
+                "result must compare at least 2 embeddings, got one that is left alone."
+            )
+        return found
 
     def plot(self, ax: Any = None, *, colorbar: bool = True) -> AgreementDisplay:
         """Draw on the given axes, or on new ones."""
         from matplotlib.patches import Rectangle
 
         heat, n = self.figure, len(self.figure.names)
-        (ax,) = self._axes(ax, figsize=heat_size(heat.names))
-        self.image_ = ax.imshow(
-            heat.values, cmap=agreement_map(heat.floor), vmin=heat.floor, vmax=1
-        )
+        label = f"rank correlation ({heat.correlation})" if colorbar else None
+        ax = self._heat(ax, heat.names, "Rank agreement of the embeddings", label)
+        width = 0.025 * n
+        edge = -0.5 - 1.6 * width
         for row, group in enumerate(heat.group):
-            colour = tint(group)
-            width = 0.025 * n
-            for corner in ((-0.5 - width * 1.6, row - 0.5), (row - 0.5, -0.5 - width * 1.6)):
-                size = (width, 1) if corner[1] == row - 0.5 else (1, width)
-                ax.add_patch(Rectangle(corner, *size, color=colour, lw=0, clip_on=False))
-        ax.set(xlim=(-0.5 - 0.05 * n, n - 0.5), ylim=(n - 0.5, -0.5 - 0.05 * n), xticks=[])
-        name_rows(ax, heat.names)
-        ax.set_title("Rank agreement of the embeddings", loc="left", fontsize="medium")
-        if colorbar:
-            label = f"rank correlation ({heat.correlation})"
-            self.figure_.colorbar(self.image_, ax=ax, label=label, shrink=0.8)
+            for corner, size in (((edge, row - 0.5), (width, 1)), ((row - 0.5, edge), (1, width))):
+                ax.add_patch(Rectangle(corner, *size, color=tint(group), lw=0, clip_on=False))
+        ax.set(xlim=(-0.5 - 0.05 * n, n - 0.5), ylim=(n - 0.5, -0.5 - 0.05 * n))
         return self
 
 
-class GraphDisplay(Display):
-    """Graph of the significant agreements: colour by group, size by weight, winners ringed.
+class GraphDisplay(ResultDisplay):
+    """Graph of the significant agreements in ACE's answer.
+
+    The colour of an embedding is its group, its size its weight; winners are ringed.
 
     Examples
     --------
@@ -84,11 +141,7 @@ class GraphDisplay(Display):
     """
 
     figure: SpaceAgreement
-
-    @classmethod
-    def from_result(cls, result: Any, *, ax: Any = None) -> GraphDisplay:
-        """Draw ACE's answer."""
-        return cls(_agreement(result)).plot(ax=ax)
+    figure_of = staticmethod(AgreementDisplay.figure_of)
 
     def plot(self, ax: Any = None, *, names: bool | None = None) -> GraphDisplay:
         """Draw on the given axes, or on new ones; names are written if there are few."""
@@ -97,14 +150,9 @@ class GraphDisplay(Display):
         graph, edges = self.figure, self.figure.edges
         (ax,) = self._axes(ax, figsize=(5, 4.6))
         thin = min(1.0, np.sqrt(250 / max(len(edges), 1)))
-        lines = LineCollection(
-            list(graph.xy[edges]),
-            colors=quiet(),
-            linewidths=0.5 + graph.values[tuple(edges.T)],
-            alpha=0.35 * thin,
-            zorder=1,
-        )
-        self.lines_ = ax.add_collection(lines)
+        widths = 0.5 + graph.values[tuple(edges.T)]
+        look = {"colors": quiet(), "linewidths": widths, "alpha": 0.35 * thin, "zorder": 1}
+        self.lines_ = ax.add_collection(LineCollection(list(graph.xy[edges]), **look))
         size = 30 + 260 * graph.weight / max(float(graph.weight.max()), 1e-12)
         colours = [tint(group) for group in graph.group]
         self.nodes_ = ax.scatter(*graph.xy.T, s=size, c=colours, edgecolors=ground(), zorder=2)
@@ -113,15 +161,8 @@ class GraphDisplay(Display):
             *graph.xy[wins].T, s=size[wins] * 1.9, facecolors="none", edgecolors=ink(), zorder=3
         )
         if names if names is not None else len(graph.names) <= 16:
-            for name, (x, y) in zip(graph.names, graph.xy, strict=True):
-                ax.annotate(
-                    as_written(name),
-                    (x, y),
-                    (0, 9),
-                    textcoords="offset points",
-                    ha="center",
-                    fontsize="x-small",
-                )
+            for name, place in zip(graph.names, graph.xy, strict=True):
+                write_beside(ax, as_written(name), place, (0, 9), ha="center")
         ax.set_title("Significant agreement of the embeddings", loc="left", fontsize="medium")
         ax.set(aspect="equal", xticks=[], yticks=[], xlim=(-0.05, 1.05), ylim=(1.05, -0.05))
         ax.spines[:].set_visible(False)
@@ -192,19 +233,12 @@ class SpacesDisplay(Display):
 
     def plot(self, ax: Any = None) -> SpacesDisplay:
         """Draw on the given axes, one per space, or on new ones."""
-        axes = self._axes(ax, len(self.figure), figsize=(4 * len(self.figure), 4))
+        n = len(self.figure)
+        axes = self._axes(ax, n, figsize=(4 * n, 4))
         for scatter, one in zip(self.figure, axes, strict=False):
             draw_scatter(one, scatter)
             kind = "selected" if scatter.selected else "excluded"
             title = textwrap.fill(f"{scatter.space} ({kind})".replace(",", ", "), 40)
             one.set_title(as_written(title), loc="left", fontsize="medium")
-        last = self.figure[-1]
-        key(axes[len(self.figure) - 1], last.codes, last.clusters)
+        key(axes[n - 1], self.figure[-1])
         return self
-
-
-def _agreement(result: Any) -> SpaceAgreement:
-    found = space_agreement(answer_of(result))
-    if found is None:
-        raise ValueError("result must compare at least 2 embeddings, got one that is left alone.")
-    return found
