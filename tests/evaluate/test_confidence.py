@@ -309,7 +309,7 @@ def test_the_same_runs_are_drawn_whatever_their_order_names_and_copies():
 
 def test_the_draws_of_a_vote_are_votes_on_the_halves():
     """Each draw is a consensus of half of the partitions on half of the objects, counted anew."""
-    from wellsep.compute.statistics.contingency import count_pairs
+    from wellsep.compute.statistics.contingency import PairCounts
     from wellsep.evaluate.certainty.confidence import repeat_vote, summarise_draws
     from wellsep.evaluate.certainty.draws import draw_plan
     from wellsep.indices.external import adjusted_rand
@@ -331,7 +331,7 @@ def test_the_draws_of_a_vote_are_votes_on_the_halves():
     drawn = np.random.default_rng(plan.seed)
     for draw in range(6):
         objects = plan.halves.objects(draw)
-        agreement = adjusted_rand(count_pairs(partitions.take(objects).codes))
+        agreement = adjusted_rand(PairCounts.of_codes(partitions.take(objects).codes))
         voters = [by_content[i] for i in drawn.permutation(7)[:4]]
         scores = []
         for m in range(7):  # without the quarter of the votes that agrees least

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import wellsep as ws
-from wellsep.compute.statistics.contingency import count_pairs
+from wellsep.compute.statistics.contingency import PairCounts
 from wellsep.indices.external import (
     AVERAGES,
     adjusted_information,
@@ -57,7 +57,7 @@ def test_purity_lies_between_accuracy_and_one(pairs):
 def test_one_cluster_shares_exactly_no_information_with_any_other_partition(n_jobs):
     for n in range(2, 201):
         i = np.arange(n)
-        counts = count_pairs(np.stack([0 * i, i % 2, i % 7, i < 1, i]), n_jobs=n_jobs)
+        counts = PairCounts.of_codes(np.stack([0 * i, i % 2, i % 7, i < 1, i]), n_jobs=n_jobs)
         tables = [adjusted_rand(counts)]
         for average in AVERAGES:
             tables.append(normalized_information(counts, average=average))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from wellsep._checks.arrays import to_numpy
 from wellsep._files.records import freeze
-from wellsep.compute.statistics.contingency import count_labels
+from wellsep.compute.statistics.contingency import PairCounts
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import oriented_scores
 from wellsep.evaluate.ace_method.steps import judge_by_ace
@@ -253,19 +254,18 @@ def _answers(problem: Problem, scores: Scores) -> tuple[dict[str, dict[str, Any]
                     raise
                 notes += (f"{index} could not rank the runs: {reason}",)
     progress = options.progress if len(classes) > 1 else None
-    counted = count_labels(problem.partitions, n_jobs=options.n_jobs, progress=progress)
+    everyone = problem.partitions.noise_as_cluster()
+    counts = PairCounts.of_codes(everyone.codes, n_jobs=options.n_jobs, progress=progress)
+    vote = partial(hold_vote, problem.partitions.clusters_only(), counts, classes)
     if not by_ace:
-        return {"consensus": {"ari": hold_vote(counted, classes, VoteOptions())}}, notes
+        return {"consensus": {"ari": vote(VoteOptions())}}, notes
     settings = VoteOptions(tie_tolerance=options.ace.tie_tolerance)
     means = {index: answer.defined_baselines["mean_all"] for index, answer in by_ace.items()}
     answers: dict[str, dict[str, Any]] = {"ace": by_ace}
-    answers["consensus"] = {
-        index: hold_vote(counted, classes, settings, index, mean) for index, mean in means.items()
-    }
+    answers["consensus"] = {index: vote(settings, index, mean) for index, mean in means.items()}
     if len(classes) < FEWEST or _one_embedding(scores):
         answers["index"] = {
-            index: hold_vote(counted, classes, settings, index, mean, by_index=True)
-            for index, mean in means.items()
+            index: vote(settings, index, mean, by_index=True) for index, mean in means.items()
         }
     return answers, notes
 

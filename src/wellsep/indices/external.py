@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.labels import as_labels
-from wellsep.compute.statistics.contingency import PairCounts, count_pairs, table_cells
+from wellsep.compute.statistics.contingency import PairCounts, table_cells
 from wellsep.partitions import encode
 
 
@@ -99,7 +99,7 @@ def _agreement(
     pair = _pair(labels_true, labels_pred)
     if not len(pair[0]):
         return 1.0
-    return float(of_counts(count_pairs(np.stack(pair), n_jobs=1), **options)[0, 1])
+    return float(of_counts(PairCounts.of_codes(np.stack(pair), n_jobs=1), **options)[0, 1])
 
 
 def nmi_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arithmetic") -> float:

@@ -7,13 +7,12 @@ Its Σ n² and Σ n ln n, with the sizes of the clusters, are all that agreement
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
 from wellsep.compute.engine.threads import effective_jobs, in_threads
-from wellsep.partitions import Classes, Partitions, is_noise
 
 DENSE = 8  # a table with more cells than this times the objects is counted by sorting
 ROUND = 64  # partitions that are compared with all others before progress is told
@@ -31,6 +30,36 @@ class PairCounts(NamedTuple):
     squares: np.ndarray  # (M, M) int64, Σ n_ab²; on the diagonal Σ a²
     logs: np.ndarray  # (M, M) Σ n_ab ln n_ab; on the diagonal Σ a ln a
     sizes: tuple[np.ndarray, ...]  # (K,) sizes of the clusters of each partition
+
+    @classmethod
+    def of_codes(
+        cls,
+        codes: np.ndarray,
+        *,
+        n_jobs: int | None = None,
+        first: int | None = None,
+        progress: Progress | None = None,
+    ) -> PairCounts:
+        """Count every pair of the rows of ``codes`` (M, n), whole numbers from 0 without gaps.
+
+        With ``first`` only the pairs of the first so many rows with all others.
+        """
+        # n · M² / 2 additions: on a CPU this is quicker than products of one-hot columns.
+        codes = np.ascontiguousarray(codes, dtype=np.intp)
+        n_partitions, n = codes.shape
+        sizes = tuple(np.bincount(one) for one in codes)
+        squares = np.diag([int(np.dot(s, s)) for s in sizes]).astype(np.int64)
+        logs = np.diag([float(xlogy(s, s).sum()) for s in sizes])
+        known = xlogy(np.arange(n + 1), np.arange(n + 1))  # looked up, not computed anew
+
+        def count_row(i: int) -> None:
+            for j in range(i if first is None else min(i, first)):
+                _, counts = table_cells(codes[i], codes[j], len(sizes[i]), len(sizes[j]))
+                squares[i, j] = squares[j, i] = np.dot(counts, counts)
+                logs[i, j] = logs[j, i] = known[counts].sum()
+
+        _count_rows(count_row, range(n_partitions - 1, 0, -1), n_jobs, progress)
+        return cls(n, squares, logs, sizes)
 
     def subset(self, which: np.ndarray) -> PairCounts:
         """The tables among some of the partitions."""
@@ -76,43 +105,6 @@ class PairCounts(NamedTuple):
         return (expected + expected.T) / 2
 
 
-class Counted(NamedTuple):
-    """Named partitions and the tables of all their pairs."""
-
-    names: tuple[str, ...]
-    n_clusters: np.ndarray  # (M,) without noise
-    coverage: np.ndarray  # (M,) share of the objects that are no noise
-    counts: PairCounts
-
-    @property
-    def distinct(self) -> Classes:
-        """Which partitions are equal by their tables."""
-        return Classes.from_equal(self.names, self.counts.first_equal)
-
-
-def count_labels(
-    labels: Any,
-    *,
-    noise: str = "cluster",
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-) -> Counted:
-    """Count label vectors; ``noise`` is "cluster" or "singletons": every object must be counted."""
-    if isinstance(labels, Partitions):  # encoded before, perhaps with noise left out
-        partitions = labels.noise_as_cluster()
-    else:
-        partitions = Partitions.from_labels(labels, noise=noise)
-    counts = count_pairs(partitions.codes, n_jobs=n_jobs, progress=progress)
-    noisy = [is_noise(classes) for classes in partitions.classes]
-    left_out = [int(sizes[no].sum()) for sizes, no in zip(counts.sizes, noisy, strict=True)]
-    return Counted(
-        partitions.names,
-        np.array([int((~no).sum()) for no in noisy], dtype=np.intp),
-        (counts.n - np.array(left_out)) / counts.n,
-        counts,
-    )
-
-
 def table_cells(
     first: np.ndarray, second: np.ndarray, n_first: int, n_second: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -125,35 +117,6 @@ def table_cells(
     counts = np.bincount(keys)
     cells = np.flatnonzero(counts)
     return cells, counts[cells]
-
-
-def count_pairs(
-    codes: np.ndarray,
-    *,
-    n_jobs: int | None = None,
-    first: int | None = None,
-    progress: Progress | None = None,
-) -> PairCounts:
-    """Count every pair of the rows of ``codes`` (M, n), whole numbers from 0 without gaps.
-
-    With ``first`` only the pairs of the first so many rows with all others.
-    """
-    # n · M² / 2 additions: on a CPU this is quicker than products of one-hot columns.
-    codes = np.ascontiguousarray(codes, dtype=np.intp)
-    n_partitions, n = codes.shape
-    sizes = tuple(np.bincount(one) for one in codes)
-    squares = np.diag([int(np.dot(s, s)) for s in sizes]).astype(np.int64)
-    logs = np.diag([float(xlogy(s, s).sum()) for s in sizes])
-    known = xlogy(np.arange(n + 1), np.arange(n + 1))  # looked up, not computed anew
-
-    def count_row(i: int) -> None:
-        for j in range(i if first is None else min(i, first)):
-            _, counts = table_cells(codes[i], codes[j], len(sizes[i]), len(sizes[j]))
-            squares[i, j] = squares[j, i] = np.dot(counts, counts)
-            logs[i, j] = logs[j, i] = known[counts].sum()
-
-    _count_rows(count_row, range(n_partitions - 1, 0, -1), n_jobs, progress)
-    return PairCounts(n, squares, logs, sizes)
 
 
 def _count_rows(
@@ -208,6 +171,47 @@ class GroupCounts(NamedTuple):
     own: np.ndarray  # (M, G(G+1)/2) of each partition with itself
     pairs: np.ndarray  # (M(M-1)/2, G(G+1)/2) of i > j, row by row; the smallest integers that do
 
+    @classmethod
+    def of_codes(
+        cls,
+        codes: np.ndarray,
+        group: np.ndarray,
+        n_groups: int,
+        *,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> GroupCounts:
+        """Count every pair of the rows of ``codes`` (M, n), apart by the group of the objects."""
+        codes = np.ascontiguousarray(codes, dtype=np.intp)
+        n_partitions, n = codes.shape
+        upper = np.triu_indices(n_groups)
+        ks = codes.max(axis=1, initial=-1) + 1
+        sizes = np.bincount(group, minlength=n_groups)
+        kind = np.min_scalar_type(int(sizes.max()) ** 2)  # no product of two counts is larger
+        pairs = np.empty((n_partitions * (n_partitions - 1) // 2, len(upper[0])), kind)
+        own = np.empty((n_partitions, len(upper[0])))
+
+        def form(cells: np.ndarray, n_cells: int) -> np.ndarray:
+            # Counters would outnumber the objects.
+            if n_cells * n_groups > DENSE * max(n, 1024):
+                cells = np.unique(cells, return_inverse=True)[1].reshape(-1)
+                n_cells = int(cells.max(initial=-1)) + 1
+            keys = group * n_cells + cells
+            table = np.bincount(keys, minlength=n_groups * n_cells).astype(np.float64)
+            table = table.reshape(n_groups, n_cells)
+            found: np.ndarray = (table @ table.T)[upper]
+            return found
+
+        def count_row(i: int) -> None:
+            own[i] = form(codes[i], int(ks[i]))
+            begin = i * (i - 1) // 2
+            for j in range(i):
+                cells = codes[i] * ks[j] + codes[j]
+                pairs[begin + j] = form(cells, int(ks[i] * ks[j]))
+
+        _count_rows(count_row, range(n_partitions - 1, -1, -1), n_jobs, progress)
+        return cls(sizes, own, pairs)
+
     def counts(self, choices: np.ndarray) -> Iterator[PairCounts]:
         """For each choice of groups (D, G) the tables on their objects; Σ n² alone."""
         upper = np.triu_indices(len(self.sizes))
@@ -227,43 +231,3 @@ class GroupCounts(NamedTuple):
                     squares[i, :i] = squares[:i, i] = row
                 n = int(self.sizes[chosen].sum())
                 yield PairCounts(n, np.rint(squares).astype(np.int64), np.empty((0, 0)), ())
-
-
-def count_by_group(
-    codes: np.ndarray,
-    group: np.ndarray,
-    n_groups: int,
-    *,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-) -> GroupCounts:
-    """Count every pair of the rows of ``codes`` (M, n), apart by the group of the objects."""
-    codes = np.ascontiguousarray(codes, dtype=np.intp)
-    n_partitions, n = codes.shape
-    upper = np.triu_indices(n_groups)
-    ks = codes.max(axis=1, initial=-1) + 1
-    sizes = np.bincount(group, minlength=n_groups)
-    kind = np.min_scalar_type(int(sizes.max()) ** 2)  # no product of two counts is larger
-    pairs = np.empty((n_partitions * (n_partitions - 1) // 2, len(upper[0])), kind)
-    own = np.empty((n_partitions, len(upper[0])))
-
-    def form(cells: np.ndarray, n_cells: int) -> np.ndarray:
-        # Counters would outnumber the objects.
-        if n_cells * n_groups > DENSE * max(n, 1024):
-            cells = np.unique(cells, return_inverse=True)[1].reshape(-1)
-            n_cells = int(cells.max(initial=-1)) + 1
-        keys = group * n_cells + cells
-        table = np.bincount(keys, minlength=n_groups * n_cells).astype(np.float64)
-        table = table.reshape(n_groups, n_cells)
-        found: np.ndarray = (table @ table.T)[upper]
-        return found
-
-    def count_row(i: int) -> None:
-        own[i] = form(codes[i], int(ks[i]))
-        begin = i * (i - 1) // 2
-        for j in range(i):
-            cells = codes[i] * ks[j] + codes[j]
-            pairs[begin + j] = form(cells, int(ks[i] * ks[j]))
-
-    _count_rows(count_row, range(n_partitions - 1, -1, -1), n_jobs, progress)
-    return GroupCounts(sizes, own, pairs)

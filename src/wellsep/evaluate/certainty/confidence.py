@@ -17,7 +17,7 @@ from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import listing
 from wellsep.compute.engine.dask.client import open_client
-from wellsep.compute.statistics.contingency import count_by_group
+from wellsep.compute.statistics.contingency import GroupCounts
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import admit, fill_worst
 from wellsep.evaluate.ace_method.steps import answer_of
@@ -347,7 +347,7 @@ def repeat_vote(
     whole = distinct.noise_as_cluster()
     objects, notes = _counted_objects(whole, draws)
     codes, groups = whole.codes[:, objects], draws.halves.group[objects]
-    tables = count_by_group(codes, groups, draws.n_groups, n_jobs=n_jobs, progress=progress)
+    tables = GroupCounts.of_codes(codes, groups, draws.n_groups, n_jobs=n_jobs, progress=progress)
     panels = draw_panels(whole.codes, len(draws), least=VOTERS, seed=draws.seed)
     answers: list[np.ndarray | None] = []
     for draw, counts in enumerate(tables.counts(draws.halves.chosen)):

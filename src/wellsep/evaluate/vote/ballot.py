@@ -11,7 +11,7 @@ import numpy as np
 from wellsep._checks.arrays import check_numbers, is_dask
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count, listing, shown
-from wellsep.compute.statistics.contingency import Counted, count_labels
+from wellsep.compute.statistics.contingency import PairCounts
 from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.options import VoteOptions
 from wellsep.evaluate.scores import NothingToRank
@@ -89,18 +89,23 @@ def consensus(
     (('a', 'copy of a'), ('b',), ('c',))
     """
     options = VoteOptions(agreement=agreement, noise=noise, tie_tolerance=tie_tolerance)
-    counted = count_labels(labels_of(runs), noise=noise, n_jobs=n_jobs)
-    classes = counted.distinct
+    partitions = Partitions.from_labels(labels_of(runs), noise=noise)
+    if isinstance(runs, Partitions):  # encoded before, perhaps with noise left out
+        partitions = partitions.noise_as_cluster()
+    counts = PairCounts.of_codes(partitions.codes, n_jobs=n_jobs)
+    classes = Classes.from_equal(partitions.names, counts.first_equal)
     refuse_too_few(classes)
+    clusters = partitions.clusters_only()
     if index is None:
-        return hold_vote(counted, classes, options)
-    given = numbers_of_runs("index", index, counted.names, "score")
+        return hold_vote(clusters, counts, classes, options)
+    given = numbers_of_runs("index", index, classes.names, "score")
     means = (np.bincount(classes.of, given) / classes.sizes)[classes.of]
-    return hold_vote(counted, classes, options, "given", means)
+    return hold_vote(clusters, counts, classes, options, "given", means)
 
 
 def hold_vote(
-    counted: Counted,
+    partitions: Partitions,
+    counts: PairCounts,
     classes: Classes,
     options: VoteOptions,
     index: str = "",
@@ -108,11 +113,12 @@ def hold_vote(
     *,
     by_index: bool = False,
 ) -> Consensus:
-    """Let counted partitions vote; with ``by_index`` the index decides, and the votes are shown.
+    """Let partitions vote; with ``by_index`` the index decides, and the votes are shown.
 
+    Noise is in no cluster of the ``partitions``, and counted as one cluster in the ``counts``.
     ``index_scores`` (M,) are the same for equal partitions, and NaN where there are none.
     """
-    agreement = AGREEMENTS[options.agreement](counted.counts.subset(classes.first))
+    agreement = AGREEMENTS[options.agreement](counts.subset(classes.first))
     scaled, bounded, unscored = None, True, None
     if index_scores is not None:
         means = index_scores[classes.first]
@@ -134,16 +140,16 @@ def hold_vote(
         bounded=bounded,
         unscored=unscored,
         by_index=by_index,
-        n_objects=counted.counts.n,
-        n_clusters=freeze(counted.n_clusters),
-        coverage=freeze(counted.coverage),
+        n_objects=counts.n,
+        n_clusters=freeze(partitions.n_clusters),
+        coverage=freeze(partitions.coverage),
     )
     if len(classes) == 1:
         return vote
     return replace(
         vote,
         distinct_scores=freeze(vote.score_by(vote.agreed, scaled)),
-        reasons=_reasons(counted),
+        reasons=_reasons(partitions, counts),
         notes=tuple(_notes(classes, agreement)),
     )
 
@@ -208,12 +214,12 @@ def numbers_of_runs(name: str, given: Any, runs: tuple[str, ...], what: str) -> 
     return freeze(numbers, float)
 
 
-def _reasons(counted: Counted) -> dict[str, str]:
+def _reasons(partitions: Partitions, counts: PairCounts) -> dict[str, str]:
     noise, one = "It calls every object noise", "It has one cluster"
     return {
         name: f"{noise if covered == 0 else one}, so it tells no objects apart."
         for name, covered, sizes in zip(
-            counted.names, counted.coverage, counted.counts.sizes, strict=True
+            partitions.names, partitions.coverage, counts.sizes, strict=True
         )
         if covered == 0 or len(sizes) == 1
     }

@@ -13,7 +13,7 @@ from wellsep._checks.labels import NOISE
 from wellsep._checks.values import check_generator, check_kind
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import count
-from wellsep.compute.statistics.contingency import count_pairs
+from wellsep.compute.statistics.contingency import PairCounts
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import labels_of, numbers_of_runs, refuse_too_few
@@ -339,6 +339,6 @@ def _largest_first(codes: np.ndarray) -> np.ndarray:
 def _agreement(cuts: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """(cuts, D) adjusted Rand index of each cut with each distinct partition."""
     own = np.where(cuts == NOISE, cuts.max(axis=1, keepdims=True) + 1, cuts)
-    counts = count_pairs(np.concatenate([own, codes]), n_jobs=1, first=len(cuts))
+    counts = PairCounts.of_codes(np.concatenate([own, codes]), n_jobs=1, first=len(cuts))
     found: np.ndarray = adjusted_rand(counts)[: len(cuts), len(cuts) :]
     return found
