@@ -84,10 +84,7 @@ GROUPS = {
 }
 # Names that are imported from their package.
 STEPS = {
-    "evaluate": (
-        "rank", "rank_confidence", "own_space_scores",
-        "mean_scores", "input_scores",
-    ),
+    "evaluate": ("rank", "rank_confidence", "input_scores"),
     "spaces": ("dip_statistic", "holm"),
     "indices": ("Index",),
 }  # fmt: skip

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from ace_golden import Cell, arrays, cells, filled, matrices, matrix_record
 
-from wellsep.evaluate import NothingToRank, ace, mean_scores, own_space_scores
-from wellsep.evaluate.ace_method.steps import edge_weights
+from wellsep.evaluate import NothingToRank, ace
+from wellsep.evaluate.ace_method.steps import admit, edge_weights, fill_undefined, mean_scores
 from wellsep.evaluate.ranks import spearman
+from wellsep.partitions import Classes
 
 # Decided by the last digit of a score, which counts as tied here.
 LAST_DIGIT = {
@@ -65,9 +66,12 @@ def test_paired_and_pooled_scores_equal_the_authors(case, part, index):
     scores, theirs = filled(case, part, index), matrix_record(case, part, index)
     # float32 matrices were averaged in float32
     rtol = 1e-12 if theirs["score_dtype"] == "float64" else 1e-5
-    np.testing.assert_allclose(own_space_scores(scores), theirs["paired"], rtol=rtol)
-    np.testing.assert_allclose(mean_scores(scores), theirs["pooled"], rtol=rtol)
-    np.testing.assert_allclose(mean_scores(scores, dip=False), theirs["pooled_all"], rtol=rtol)
+    matrix, _ = fill_undefined(scores, scores.check_index(None), "worst")
+    kept = admit(scores.dip.pvalue, 0.05).kept
+    ours = mean_scores(scores, matrix, kept, Classes.all_differ(scores.partitions))
+    np.testing.assert_allclose(ours["own_space"], theirs["paired"], rtol=rtol)
+    np.testing.assert_allclose(ours["mean_admitted"], theirs["pooled"], rtol=rtol)
+    np.testing.assert_allclose(ours["mean_all"], theirs["pooled_all"], rtol=rtol)
 
 
 @pytest.mark.parametrize("cell", PLAIN, ids=str)

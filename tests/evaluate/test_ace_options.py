@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wellsep.evaluate import AceResult, NothingToRank, Scores, ace, mean_scores, own_space_scores
+from wellsep.evaluate import AceResult, NothingToRank, Scores, ace
 
 UP = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
 
@@ -164,17 +164,14 @@ def test_without_any_group_the_best_space_answers():
     assert result.winner.spaces == (1,)
 
 
-def test_paired_needs_to_know_the_spaces_and_says_so():
-    table = scores(UP, UP[::-1])
-    with pytest.raises(ValueError, match="'partition 0' has no embedding of its own"):
-        own_space_scores(table)
-    assert "own_space" not in ace(table, dip=False).baselines
+def test_own_space_scores_need_a_space_of_each_partition():
+    assert "own_space" not in ace(scores(UP, UP[::-1]), dip=False).baselines
 
 
 def test_the_dip_test_needs_its_pvalues():
     with pytest.raises(ValueError, match="dip p-values"):
         ace(scores(UP, UP))
-    assert mean_scores(scores(UP, UP), dip=False).tolist() == UP
+    assert ace(scores(UP, UP), dip=False).baselines["mean_all"].tolist() == UP
 
 
 @pytest.mark.parametrize(

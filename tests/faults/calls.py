@@ -14,13 +14,7 @@ from typing import Any
 import numpy as np
 
 import wellsep as ws
-from wellsep.evaluate import (
-    input_scores,
-    mean_scores,
-    own_space_scores,
-    rank,
-    rank_confidence,
-)
+from wellsep.evaluate import input_scores, rank, rank_confidence
 from wellsep.partitions import Partitions
 from wellsep.records import ChosenK, ClusterDescription, Judgement, ResolutionTree, Stability
 from wellsep.spaces import dip_statistic, holm
@@ -194,8 +188,6 @@ def calls(folder: Path) -> dict[str, Call]:
         "ace": call(ws.ace, scores=scores),
         "rank": call(rank, result=result),
         "Ranking.ranks_by": call(ranking.ranks_by, name="mean_all"),
-        "own_space_scores": call(own_space_scores, scores=scores),
-        "mean_scores": call(mean_scores, scores=scores),
         "input_scores": call(input_scores, X=X, runs=made),
         "agreement": call(ws.agreement, ranking=ranking, runs=made, truth=LABELS),
         "Ace": call(ws.Ace, alpha=0.1, eps=0.1),

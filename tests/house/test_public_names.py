@@ -30,7 +30,7 @@ def test_no_record_is_at_the_top_level_too():
 
 
 def test_what_left_the_top_level_is_in_its_room():
-    steps = {"own_space_scores", "mean_scores", "input_scores", "rank", "rank_confidence"}
+    steps = {"input_scores", "rank", "rank_confidence"}
     assert steps <= set(evaluate.__all__) - set(TOP)
     assert {"dip_statistic", "holm"} <= set(spaces.__all__) - set(TOP)
     assert "NothingToRank" in set(evaluate.__all__) - set(TOP)

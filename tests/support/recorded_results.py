@@ -39,7 +39,7 @@ from verdict_cases import cloud, crowd, equals, six, square
 
 import wellsep as ws
 from wellsep import records as result_records
-from wellsep.evaluate import input_scores, mean_scores, own_space_scores, rank
+from wellsep.evaluate import input_scores, rank
 from wellsep.records import ChosenK, Judgement, Stability
 from wellsep.spaces import dip_statistic, holm
 
@@ -612,10 +612,9 @@ def ace() -> Results:
         for index in scores.indices:
             found[f"ace/{case}/{index}"] = _ace(ws.ace(scores, index=index, **options))
     for index in scores.indices:
+        baselines = ws.ace(scores, index=index).baselines
         found[f"baselines/{index}"] = [
-            own_space_scores(scores, index=index),
-            mean_scores(scores, index=index),
-            mean_scores(scores, index=index, dip=False),
+            baselines[name] for name in ("own_space", "mean_admitted", "mean_all")
         ]
     found["baselines of the input"] = {
         label: input_scores(INPUT, runs, index=index)

@@ -1,7 +1,6 @@
 """Evaluate finished results, never fit: scores, ACE, votes, the ranking, how certain it is."""
 
 from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Subgroup
-from wellsep.evaluate.ace_method.baselines import input_scores, mean_scores, own_space_scores
 from wellsep.evaluate.ace_method.steps import ace
 from wellsep.evaluate.certainty.confidence import RankConfidence, rank_confidence
 from wellsep.evaluate.clusters.agreed import AgreedGroups, Question
@@ -16,7 +15,7 @@ from wellsep.evaluate.judging import judge
 from wellsep.evaluate.options import Ace
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
-from wellsep.evaluate.scoring.spaces import score_runs
+from wellsep.evaluate.scoring.spaces import input_scores, score_runs
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.truth import Agreement, agreement
 from wellsep.evaluate.vote.answer import Consensus
@@ -56,8 +55,6 @@ __all__ = [
     "describe_clusters",
     "input_scores",
     "judge",
-    "mean_scores",
-    "own_space_scores",
     "rank",
     "rank_confidence",
     "resolution_tree",

@@ -14,7 +14,6 @@ from wellsep._checks.arrays import to_numpy
 from wellsep._files.records import freeze
 from wellsep.compute.statistics.contingency import PairCounts
 from wellsep.evaluate.ace_method.answer import AceResult
-from wellsep.evaluate.ace_method.baselines import oriented_scores
 from wellsep.evaluate.ace_method.steps import judge_by_ace
 from wellsep.evaluate.answer import Answer
 from wellsep.evaluate.certainty.confidence import (
@@ -34,7 +33,7 @@ from wellsep.evaluate.kept_codes import MOST_DRAWN, KeptCodes
 from wellsep.evaluate.options import Ace, Options, Progress, VoteOptions, as_ace
 from wellsep.evaluate.problem import Problem
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores
-from wellsep.evaluate.scoring.spaces import score_spaces
+from wellsep.evaluate.scoring.spaces import oriented_scores, score_spaces
 from wellsep.evaluate.structure import structure_of
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import hold_vote, refuse_too_few

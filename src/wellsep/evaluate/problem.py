@@ -16,6 +16,7 @@ import numpy as np
 
 from wellsep._checks.values import check_generator, check_names, check_path
 from wellsep._files.maps import maps_held
+from wellsep._text.sentences import shown
 from wellsep.adapters import load_any
 from wellsep.evaluate.certainty.draws import Draws, draw_plan
 from wellsep.evaluate.options import Options, ScoreOptions
@@ -124,6 +125,14 @@ def open_runs(source: Any, options: ScoreOptions) -> Runs:
     if elsewhere or foreign or (isinstance(source, Runs) and not plain):
         return load_any(source, **chosen)
     return source  # type: ignore[no-any-return]
+
+
+def partitions_of(runs: Any) -> Mapping[str, Any]:
+    """The labels of some runs by name, or a mapping that holds them already."""
+    labels = runs.partitions if isinstance(runs, Runs) else runs
+    if not isinstance(labels, Mapping):
+        raise TypeError(f"runs must be Runs or labels by name, got {shown(runs)}.")
+    return labels
 
 
 def spaces_once(runs: Runs) -> tuple[Runs, dict[str, str]]:

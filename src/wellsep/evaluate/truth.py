@@ -12,8 +12,8 @@ from wellsep._checks.arrays import to_numpy
 from wellsep._checks.labels import MISSING_TEXTS, as_labels, merge_noise
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
-from wellsep.evaluate.ace_method.baselines import partitions_of
 from wellsep.evaluate.ace_method.groups import TIE
+from wellsep.evaluate.problem import partitions_of
 from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.ranks import rank_correlation, ranks_with_gaps
 from wellsep.indices import ari_score, clustering_accuracy, nmi_score

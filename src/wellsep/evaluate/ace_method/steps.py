@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +19,6 @@ from wellsep._checks.values import check_flag
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count, listing
 from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Groups, Screen, Subgroup, Winner
-from wellsep.evaluate.ace_method.baselines import (
-    Passed,
-    fill_undefined,
-    own_space_means,
-    passing_spaces,
-)
 from wellsep.evaluate.ace_method.groups import (
     LINKS,
     TIE,
@@ -40,6 +35,14 @@ from wellsep.spaces import holm
 
 SPLIT_ABOVE = 5  # groups with more spaces than this are split further (phase 2)
 OUTLIER_LEVEL = 0.05  # of the t-test that lets an outlying space win
+
+
+class Passed(NamedTuple):
+    """Outcome of the dip test over all spaces."""
+
+    kept: np.ndarray  # positions of the spaces that stay
+    adjusted: np.ndarray | None  # (L,) Holm-adjusted p-values, NaN where the test is undefined
+    none_passed: bool
 
 
 def ace(
@@ -164,7 +167,15 @@ def judge_by_ace(
     whole, gaps = fill_undefined(scores, index, options.undefined)
     matrix = np.take(whole, classes.first, axis=1)  # (L, D)
     # step 2: multimodality
-    passed = passing_spaces(scores, dip=dip, alpha=options.dip_alpha)
+    passed, tested = Passed(np.arange(len(scores.spaces)), None, False), None
+    if dip:
+        if scores.dip is None:
+            raise ValueError(
+                "scores must carry dip p-values for dip=True, got none; "
+                "score the runs with dip=True or choose dip=False."
+            )
+        tested = scores.dip.pvalue
+        passed = admit(tested, options.dip_alpha)
     # steps 3 to 7: rank agreement, grouping, link analysis, winner
     varying, groups, winner, answer = answer_of(matrix, passed.kept, options, index)
     dropped = _dropped_spaces(scores, passed, varying)
@@ -173,10 +184,7 @@ def judge_by_ace(
         if options.grouping == "dbscan":
             why = f"no other embedding's ranking is within {options.eps:g} of its own"
         dropped += tuple(Dropped(scores.spaces[i], "grouping", why) for i in groups.outliers)
-    means = {"mean_admitted": matrix[passed.kept].mean(axis=0), "mean_all": matrix.mean(axis=0)}
-    if scores.is_paired:
-        means = {"own_space": own_space_means(matrix, scores.made_in, classes), **means}
-    pvalue = scores.dip.pvalue if dip and scores.dip is not None else None
+    means = mean_scores(scores, matrix, passed.kept, classes)
     adjusted = None if passed.adjusted is None else freeze(passed.adjusted)
     return AceResult(
         classes=classes,
@@ -186,7 +194,7 @@ def judge_by_ace(
         direction=int(scores.directions[index]),
         dip=dip,
         spaces=scores.spaces,
-        screen=Screen(tuple(varying), pvalue, adjusted, passed.none_passed),
+        screen=Screen(tuple(varying), tested, adjusted, passed.none_passed),
         groups=groups,
         winner=winner,
         dropped=dropped,
@@ -198,6 +206,62 @@ def judge_by_ace(
         undefined_value=float(whole.min()) if gaps else None,
         notes=_notes(scores, dip),
     )
+
+
+def fill_undefined(
+    scores: Scores, index: str, undefined: str
+) -> tuple[np.ndarray, tuple[tuple[str, str, str], ...]]:
+    """(L, M) oriented scores, the worst of all in gaps; (space, partition, why) of each gap."""
+    matrix = scores.oriented(index)
+    cells = ((scores.spaces[i], scores.partitions[j]) for i, j in np.argwhere(np.isnan(matrix)))
+    gaps = tuple((*cell, scores.why(*cell, index) or "") for cell in cells)
+    return fill_worst(matrix, undefined, index, gaps), gaps
+
+
+def fill_worst(
+    matrix: np.ndarray, undefined: str, index: str, gaps: tuple[tuple[str, str, str], ...] = ()
+) -> np.ndarray:
+    """The scores, the smallest of all where one is undefined; ``gaps`` are not known in a draw."""
+    missing = np.isnan(matrix)
+    if not missing.any():
+        return matrix
+    if missing.all():
+        why = "".join(f"; {name!r} in {space!r}: {reason}" for space, name, reason in gaps[:1])
+        raise NothingToRank(f"{index} is undefined for every clustering in every embedding{why}")
+    if undefined == "error":
+        cases = [f"for {name!r} in {space!r} ({reason})" for space, name, reason in gaps[:1]]
+        raise ValueError(
+            f"scores must be defined with undefined='error', got no {index} "
+            f"{''.join(cases) or 'in a half-sample'}; choose undefined='worst'."
+        )
+    return np.where(missing, np.nanmin(matrix), matrix)
+
+
+def admit(pvalue: np.ndarray, alpha: float) -> Passed:
+    """The spaces that these (L,) p-values of the dip test leave."""
+    everything = np.arange(len(pvalue))
+    tested = ~np.isnan(pvalue)
+    adjusted = np.full(len(pvalue), np.nan)
+    if not tested.any():
+        return Passed(everything, adjusted, False)
+    outcome = holm(pvalue[tested], alpha)
+    adjusted[tested] = outcome.adjusted
+    if not outcome.reject.any():
+        return Passed(everything, adjusted, True)
+    stays = ~tested
+    stays[tested] = outcome.reject
+    return Passed(np.flatnonzero(stays), adjusted, False)
+
+
+def mean_scores(
+    scores: Scores, matrix: np.ndarray, kept: np.ndarray, classes: Classes
+) -> dict[str, np.ndarray]:
+    """(D,) means of the (L, D) scores: in the spaces a partition was made in, admitted, of all."""
+    means = {"mean_admitted": matrix[kept].mean(axis=0), "mean_all": matrix.mean(axis=0)}
+    if not scores.is_paired:
+        return means
+    of, spaces = np.unique(np.stack([classes.of, scores.made_in]), axis=1)
+    return {"own_space": np.bincount(of, matrix[spaces, of]) / np.bincount(of), **means}
 
 
 def answer_of(

@@ -19,8 +19,7 @@ from wellsep._text.sentences import listing
 from wellsep.compute.engine.dask.client import open_client
 from wellsep.compute.statistics.contingency import GroupCounts
 from wellsep.evaluate.ace_method.answer import AceResult
-from wellsep.evaluate.ace_method.baselines import admit, fill_worst
-from wellsep.evaluate.ace_method.steps import answer_of
+from wellsep.evaluate.ace_method.steps import admit, answer_of, fill_worst
 from wellsep.evaluate.answer import Answer
 from wellsep.evaluate.certainty.draws import (
     MOST_TREE_DRAWS,

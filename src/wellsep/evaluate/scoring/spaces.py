@@ -19,12 +19,12 @@ from wellsep.compute.engine.dask.client import open_client
 from wellsep.evaluate.certainty.draws import Draws, grows_trees
 from wellsep.evaluate.certainty.half_samples import Resampled, resample, score_and_resample
 from wellsep.evaluate.options import Computing, Options, Progress, ScoreOptions, Settings
-from wellsep.evaluate.problem import Problem
+from wellsep.evaluate.problem import Problem, partitions_of
 from wellsep.evaluate.ranks import tied_classes
 from wellsep.evaluate.scores import Coordinates, Dip, Scores, Spectrum, reason_key
 from wellsep.evaluate.scoring.workers import Team, over_spaces
 from wellsep.indices import score_partitions
-from wellsep.indices.index_names import IndexSpec, ParsedIndex
+from wellsep.indices.index_names import IndexSpec, ParsedIndex, parse_indices
 from wellsep.indices.scoring import as_distances
 from wellsep.partitions import Partitions
 from wellsep.runs.space_files import digest_space
@@ -165,6 +165,47 @@ def score_runs(
         random_state=random_state,
     )
     return score_spaces(Problem.open(runs, options))[0]
+
+
+def input_scores(
+    X: Any, runs: Any, *, index: Any = "silhouette", noise: str = "penalize"
+) -> np.ndarray:
+    """Return the score of every partition in the data that the runs were made from.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        The data that the runs were made from.
+    runs : Runs, or a mapping of names to label vectors
+        The runs that were scored.
+    index : str or (str, dict)
+        A name from ``wellsep.INDICES``, alone or with options.
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
+        "penalize": they are not counted and lower the score. "cluster": they are one cluster.
+        "singletons": each is a cluster. "error": they are refused.
+
+    Returns
+    -------
+    ndarray of shape (M,), larger is better, NaN where undefined
+
+    Examples
+    --------
+    >>> from wellsep.evaluate import input_scores
+    >>> X = [[0.0, 0], [0, 1], [5, 0], [5, 1]]
+    >>> input_scores(X, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}).round(3)
+    array([ 0.802, -0.39 ])
+    """
+    partitions = Partitions.from_labels(dict(partitions_of(runs)), noise=noise)
+    parse_indices((index,), what="index")
+    return oriented_scores(X, partitions, index)
+
+
+def oriented_scores(X: Any, partitions: Partitions, index: Any, **options: Any) -> np.ndarray:
+    """(M,) scores of encoded partitions in one space, larger is better."""
+    result = score_partitions(X, partitions, (index,), **options)
+    turned: np.ndarray = np.asarray(result.values[:, 0], dtype=float) * result.directions[0]
+    return turned
 
 
 def score_spaces(problem: Problem) -> tuple[Scores, dict[str, Resampled]]:
