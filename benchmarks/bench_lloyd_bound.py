@@ -23,22 +23,22 @@ from threadpoolctl import threadpool_limits
 import wellsep as ws
 from benchmarks.bench_kmeans_search import gaussians
 from benchmarks.harness import report
-from wellsep.cluster.cf_means import centre_search as moved
 from wellsep.compute.engine import threads as engine
 from wellsep.compute.kmeans import lloyd as loop
 from wellsep.compute.kmeans import prepared_points as points
+from wellsep.compute.kmeans import search_state
 from wellsep.compute.kmeans import starts as seeding
 
 MAX_ITER, TOL, REPEATS = 300, 1e-4, 3
 
 
 def with_bound(rows: points.Points, start: np.ndarray) -> np.ndarray:
-    state, every = moved.open_state(rows, start), np.arange(len(start))
+    state, every = search_state.open_state(rows, start), np.arange(len(start))
     for _ in range(MAX_ITER):
-        centers = loop.means(rows, state.sums, state.mass, state.centers)
+        centers = rows.frame.means(state.sums, state.mass, state.centers)
         shift = float(((centers - state.centers) ** 2).sum())
         state.move(every, centers)
-        if shift <= TOL * rows.spread:
+        if shift <= TOL * rows.frame.spread:
             break
     return state.centers
 

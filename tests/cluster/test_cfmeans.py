@@ -9,10 +9,9 @@ from libraries import converter
 from sklearn.datasets import load_digits, make_blobs
 
 import wellsep as ws
-from wellsep.cluster.cf_means.gradient_steps import SCHEDULES, pull, step, two_nearest, weights_of
-from wellsep.compute.kmeans.lloyd import update
+from wellsep.cluster.cf_means.gradient_steps import SCHEDULES, pull, step, weights_of
 from wellsep.compute.kmeans.nearest_centres import Nearest
-from wellsep.compute.kmeans.prepared_points import assign, prepare
+from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.search_state import CentreState
 
 
@@ -44,7 +43,7 @@ def test_gradients_equal_finite_differences(X, weights, weight, weighted):
     points = prepare(X[:60], weights[:60] if weighted else None)
     values, unit = points.X, weights[:60] if weighted else np.ones(60)
     centers = values[:5] + 0.1
-    force = pull(points, two_nearest(points, centers), centers, weight)
+    force = pull(points, points.nearest_two(centers), centers, weight)
     assert force.objective == pytest.approx(_objective(values, centers, weight, unit), rel=1e-12)
     numeric = np.empty_like(centers)
     h = 1e-5
@@ -83,7 +82,7 @@ def test_a_step_of_weight_zero_is_lloyd_s(X, weights):
         centers = points.X[:9]
         for _ in range(5):
             moved, _ = step(points, centers, 0.0)
-            plain = update(points, points.values(assign, centers), centers)
+            plain = points.update(points.assign(centers), centers)
             np.testing.assert_array_equal(moved, plain)
             centers = moved
 
@@ -120,7 +119,7 @@ def test_a_centre_without_points_is_reseeded_as_in_lloyd_s(X, lam):
     centers = np.vstack([points.X[:4], np.full((1, 3), 1e4)])
     moved, force = step(points, centers, lam)
     assert force.own[4] == 0.0
-    farthest = points.X[np.argmax(two_nearest(points, centers).near)]
+    farthest = points.X[np.argmax(points.nearest_two(centers).near)]
     np.testing.assert_allclose(moved[4], farthest)
 
 
@@ -150,9 +149,9 @@ def test_a_removal_costs_what_the_inertia_rises_by(X, weights):
         centers = points.X[:9]
         count = np.ones(len(X)) if unit is None else unit
         costs, _ = CentreState(points, centers).losses()
-        whole = assign(points, centers).near @ count
+        whole = points.assign(centers).near @ count
         for code in range(9):
-            without = assign(points, np.delete(centers, code, axis=0)).near @ count
+            without = points.assign(np.delete(centers, code, axis=0)).near @ count
             assert costs[code] == pytest.approx(without - whole, rel=1e-9)
 
 
@@ -270,9 +269,9 @@ def test_sparse_rows_take_the_same_step(X, weights):
 
 def test_the_first_of_the_two_nearest_centres_is_the_one_that_points_are_assigned_to(X):
     points = prepare(X)
-    plain = assign(points, points.X[:9])
+    plain = points.assign(points.X[:9])
     assert isinstance(plain, Nearest)
-    np.testing.assert_array_equal(two_nearest(points, points.X[:9]).first, plain.first)
+    np.testing.assert_array_equal(points.nearest_two(points.X[:9]).first, plain.first)
 
 
 def test_several_starts_keep_the_lowest(X):

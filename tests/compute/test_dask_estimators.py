@@ -13,8 +13,8 @@ import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 from wellsep.cluster.cf_means import fit as one_start
-from wellsep.cluster.estimator import open_points
 from wellsep.compute.engine.dask import chunks, pairs
+from wellsep.compute.kmeans.prepared_points import prepare, row_uniforms
 from wellsep.compute.kmeans.starts import parallel_start
 
 N, D, K = 180, 3, 5
@@ -164,8 +164,6 @@ def test_starts_do_not_depend_on_the_chunks(X, weighted):
 
 
 def test_random_numbers_belong_to_rows_not_to_chunks():
-    from wellsep.compute.kmeans.starts import row_uniforms
-
     whole = row_uniforms(5, 0, 40)
     assert 0 <= whole.min() < whole.max() < 1
     for start in (1, 3, 4, 18):
@@ -182,10 +180,8 @@ def test_starts_are_as_good_as_greedy_k_means_plus_plus():
 
 
 def test_a_draw_far_away_is_in_proportion_to_the_squared_distance():
-    from wellsep.compute.kmeans.starts import _smallest
-
-    mass = np.array([0.0, 1.0, 3.0])
-    first = [int(_smallest(mass, key, 1, 0)[1][0]) for key in range(2000)]
+    mass, points = np.array([0.0, 1.0, 3.0]), prepare(np.zeros((3, 1)))
+    first = [int(points.leading_draw(mass, key, 1)[1][0]) for key in range(2000)]
     share = np.bincount(first, minlength=3) / 2000
     np.testing.assert_allclose(share, [0, 0.25, 0.75], atol=0.04)
 
@@ -274,27 +270,28 @@ def test_points_in_chunks_answer_as_points_in_memory_do(X, rows, metric):
     given = X.copy()
     given[[3, 90]] = 0.0  # no direction: cosine counts them for nothing
     whole = chunks.open_chunks(da.from_array(given, chunks=rows.chunks))
-    here = open_points(given, weights, metric)
-    there = open_points(whole, weights, metric)
+    here = prepare(given, weights, metric)
+    there = prepare(whole, whole.weigh(weights), metric)
     assert (here.in_chunks, there.in_chunks) == (False, True)
     assert here.n == there.n == N
     assert here.any_zero == there.any_zero == (metric == "cosine")
     assert there.frame.spread == pytest.approx(here.frame.spread, rel=1e-12)
-    np.testing.assert_array_equal(there.pulls(), here.pulls())
+    np.testing.assert_array_equal(there.pull, here.pull)
     np.testing.assert_allclose(there.take([5, 2]), here.take([5, 2]), atol=1e-12)
     found = []
     for points in (here, there):
         numbers = points.values(_numbers)
         np.testing.assert_array_equal(points.publish(numbers, np.int64), np.arange(N))
         found.append(points.fold(_weighed, 2.0, beside=[numbers]))
-    assert found == pytest.approx([2.0 * (here.pulls() * np.arange(N)).sum()] * 2, rel=1e-12)
+    weighed = (here.pull * np.arange(N)).sum()
+    assert found == pytest.approx([2.0 * weighed] * 2, rel=1e-12)
 
 
 def test_k_means_parallel_draws_the_same_start_in_memory_and_in_chunks(X, rows):
     whole = chunks.open_chunks(rows)
     here, there = (
         points.frame.leave(parallel_start(points, K, np.random.RandomState(4)))
-        for points in (open_points(X), open_points(whole))
+        for points in (prepare(X), prepare(whole))
     )
     np.testing.assert_allclose(there, here, rtol=1e-9)
 

@@ -39,16 +39,14 @@ class Largest(torch.utils._python_dispatch.TorchDispatchMode):
 
 def largest_of(fit) -> Largest:
     from wellsep._checks.arrays import is_torch
-    from wellsep.cluster.cf_means import centre_search_gpu as device_search
 
-    modules = (nearest, points, tensors, device_search)
+    modules = (nearest, points, tensors)
     with (
         config_context(working_memory=BUDGET / 2**20),
         mock.patch("wellsep._checks.arrays.on_device", is_torch),
         mock.patch.multiple(modules[0], DEVICE_BLOCK=BLOCK),
         mock.patch.multiple(modules[1], DEVICE_BLOCK=BLOCK),
         mock.patch.multiple(modules[2], DEVICE_BLOCK=BLOCK),
-        mock.patch.multiple(modules[3], DEVICE_BLOCK=BLOCK),
         Largest() as seen,
     ):
         fit()

@@ -8,14 +8,10 @@ from libraries import converter
 from sklearn.datasets import make_blobs
 
 import wellsep as ws
-from wellsep.compute.kmeans.prepared_points import prepare
-from wellsep.compute.kmeans.starts import (
-    draw_far,
-    plus_plus,
-    random_rows,
-    row_distances,
-    start_centers,
-)
+from wellsep.compute.kmeans.prepared_points import Points, prepare
+from wellsep.compute.kmeans.starts import draw_far, plus_plus, start_centers
+
+random_rows = Points.random_rows
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +30,9 @@ def test_plus_plus_leaves_less_than_random_starts(X):
     left = {
         choose: np.mean(
             [
-                row_distances(points, choose(points, 8, np.random.RandomState(s))).min(axis=0).sum()
+                (points.distances(points.X[choose(points, 8, np.random.RandomState(s))]) ** 2)
+                .min(axis=1)
+                .sum()
                 for s in range(10)
             ]
         )

@@ -12,17 +12,7 @@ from wellsep._checks.arrays import check_choice, check_count, to_numpy
 from wellsep.cluster.cf_means.centre_search import Budget, History
 from wellsep.cluster.estimator import CentroidClusterer, FitInput, Starts, check_clusters
 from wellsep.compute.engine.threads import own_threads
-from wellsep.compute.kmeans.lloyd import means
-from wellsep.compute.kmeans.prepared_points import (
-    METRICS,
-    Frame,
-    Points,
-    assign,
-    inertia,
-    label_sums,
-    prepare,
-)
-from wellsep.compute.kmeans.starts import draw_keys
+from wellsep.compute.kmeans.prepared_points import Frame, Points, draw_keys, prepare
 
 LEAST_SAMPLE = 2000  # rows that are searched on, or 40 for each cluster
 PER_CLUSTER = 40
@@ -85,22 +75,22 @@ def fit_batches(
         n_iter, begun = n_iter + 1, budget.seconds
         sums, mass, cost = np.zeros_like(centers), np.zeros(n_clusters), 0.0
         for points in _batches(X, weights, batch_size, frame):
-            nearest = assign(points, centers)
-            batch_sums, batch_mass = label_sums(points, nearest, n_clusters)
+            nearest = points.assign(centers)
+            batch_sums, batch_mass = points.label_sums(nearest.first, n_clusters)
             sums, mass = sums + batch_sums, mass + batch_mass
             cost += float(nearest.near @ _ones(points))
         work += float(n) * n_clusters
         history.add(work, budget.seconds, cost)
-        moved = means(sample, sums, mass, centers)
+        moved = frame.means(sums, mass, centers)
         shift = float(((moved - centers) ** 2).sum())
         # The labels take a pass too: no other pass is begun that would make them late.
         late = budget.seconds + 2.0 * (budget.seconds - begun) > budget.max_seconds
         centers, still = moved, late or shift <= starts.tol * frame.spread
     labels, total = np.empty(n, np.int32), 0.0
     for points in _batches(X, weights, batch_size, frame):
-        nearest = assign(points, centers).first
+        nearest = points.assign(centers).first
         labels[points.start : points.start + points.n] = nearest
-        total += inertia(points, nearest, centers)
+        total += points.inertia(nearest, centers)
     history.add(work + float(n) * n_clusters, budget.seconds, total)
     return Batched(centers, labels, total, n_iter, frame, history.columns())
 
@@ -205,7 +195,7 @@ class StreamedClusterer(CentroidClusterer):
             raise TypeError("X must be an array on the host for partial_fit; call fit instead.")
         weights = self._weights(sample_weight, X)
         starts = self._starts()
-        k, metric = starts.n_clusters, check_choice("metric", self.metric, METRICS)
+        k, metric = starts.n_clusters, check_choice("metric", self.metric, Points.METRICS)
         if first:
             check_clusters(k, X.shape[0])
             self._stream = Stream(k, starts.random_state)
@@ -216,7 +206,7 @@ class StreamedClusterer(CentroidClusterer):
             sample = prepare(stream.reservoir.rows, None, metric)
             starts = starts._replace(random_state=stream.random_state)
             centers = self._solve(sample, starts, getattr(self, "max_seconds", None))
-            caught = np.bincount(assign(sample, centers).first, minlength=k)
+            caught = np.bincount(sample.assign(centers).first, minlength=k)
             stream.mass = caught * stream.seen / max(sample.n, 1)
             stream.searched_at = stream.seen
             moved = sample.frame.leave(centers)
@@ -224,19 +214,19 @@ class StreamedClusterer(CentroidClusterer):
             moved = self._running_means(X, weights, k, metric)
         self.cluster_centers_ = moved.astype(X.dtype)
         points, centers = self._framed(X, sample_weight)
-        self.labels_ = assign(points, centers).first  # type: ignore[arg-type]
-        self.inertia_ = points.frame.squared(inertia(points, self.labels_, centers))  # type: ignore
+        self.labels_ = points.assign(centers).first
+        self.inertia_ = points.frame.squared(points.inertia(self.labels_, centers))
         self.n_samples_seen_ = getattr(self, "n_samples_seen_", 0) * (not first) + X.shape[0]
         return self
 
     def _running_means(self, X: Any, weights: np.ndarray | None, k: int, metric: str) -> np.ndarray:
         """Each centre moved by its share of what it has caught (rate 1/m_j)."""
         before = to_numpy(self.cluster_centers_).astype(np.float64)
-        offset = None if metric != METRICS[0] or sp.issparse(X) else before.mean(axis=0)
+        offset = None if metric != "euclidean" or sp.issparse(X) else before.mean(axis=0)
         points = prepare(X, weights, metric, Frame(metric, offset, 1.0))
         centers = points.frame.enter(before)
-        sums, mass = label_sums(points, assign(points, centers), k)
+        sums, mass = points.label_sums(points.assign(centers).first, k)
         old = self._stream.mass
-        moved = means(points, sums + old[:, None] * centers, mass + old, centers)
+        moved = points.frame.means(sums + old[:, None] * centers, mass + old, centers)
         self._stream.mass = old + mass
         return points.frame.leave(moved)

@@ -35,31 +35,9 @@ from wellsep._checks.arrays import (
 from wellsep._checks.values import check_random_state
 from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
 from wellsep.compute.engine.threads import own_threads
-from wellsep.compute.kmeans.lloyd import publish
 from wellsep.compute.kmeans.nearest_centres import host_labels
-from wellsep.compute.kmeans.prepared_points import (
-    METRICS,
-    Frame,
-    Points,
-    PointSet,
-    assign_labels,
-    inertia,
-    label_counts,
-    prepare,
-    uneven,
-)
+from wellsep.compute.kmeans.prepared_points import Frame, Points, prepare
 from wellsep.compute.kmeans.starts import check_init
-
-
-def open_points(
-    X: Any, weights: Any = None, metric: str = "euclidean", frame: Frame | None = None
-) -> PointSet:
-    """Points of an array, or of the chunks of a dask collection."""
-    if is_dask(getattr(X, "array", None)):  # Chunks
-        from wellsep.compute.engine.dask.points import prepare_chunks
-
-        return prepare_chunks(X, weights, metric, frame)
-    return prepare(X, weights, metric, frame)
 
 
 class Starts(NamedTuple):
@@ -113,7 +91,7 @@ class CentroidClusterer(
     max_iter: int
     tol: float
     random_state: Any
-    metric: str = METRICS[0]
+    metric: str = "euclidean"
     batch_size: int | None = None
     _find: Any  # function of points, FitInput and progress; returns at least what `Ended` has
     _n_tasks_known = True  # to callbacks: as many as there are starts
@@ -142,18 +120,18 @@ class CentroidClusterer(
         weights = self._weights(sample_weight, X)
         starts = self._starts()
         n_clusters = starts.n_clusters
-        check_choice("metric", self.metric, METRICS)
+        check_choice("metric", self.metric, Points.METRICS)
         check_clusters(n_clusters, X.shape[0])
         given = self._prepared(FitInput(X, weights, starts, weights))
         if self.batch_size is not None:
             n_found = self._fit_batches(given)
         else:
-            points = open_points(X, given.point_weights, self.metric)
+            points = prepare(X, given.point_weights, self.metric)
             n_tasks = starts.n_init if self._n_tasks_known else None
             progress = FitProgress(self, X, sample_weight, n_tasks)
             ended = self._find(points, given, progress)
             self._publish(points, ended, given)
-            counts = points.fold(label_counts, n_clusters, beside=[ended.labels])
+            counts = points.label_counts(ended.labels, n_clusters)
             n_found = int((counts > 0).sum())
             progress.close()
         if n_found < n_clusters:
@@ -195,8 +173,8 @@ class CentroidClusterer(
         """Fit by batches of rows; return the number of clusters that have rows."""
         raise TypeError(f"{type(self).__name__} reads no batches.")
 
-    def _publish(self, points: PointSet, ended: Any, given: FitInput) -> None:
-        self.cluster_centers_ = publish(points, ended.centers)
+    def _publish(self, points: Points, ended: Any, given: FitInput) -> None:
+        self.cluster_centers_ = points.publish_centers(ended.centers)
         self.labels_ = points.publish(ended.labels, np.int32)
         self.inertia_ = points.frame.squared(ended.inertia)
         self.n_iter_ = ended.n_iter
@@ -207,9 +185,9 @@ class CentroidClusterer(
         if not hasattr(self, "cluster_centers_"):
             check_is_fitted(self)
         # Sums of squares, which are taken anyway, say whether all entries are finite.
-        quick = isinstance(X, np.ndarray) and self.metric == METRICS[0]
+        quick = isinstance(X, np.ndarray) and self.metric == "euclidean"
         table = self._validated(X, reset=False, sized=False, finite=not quick)
-        if isinstance(table, np.ndarray) and self.metric == METRICS[0]:
+        if isinstance(table, np.ndarray) and self.metric == "euclidean":
             centers = to_numpy(self.cluster_centers_).astype(np.float64)
             with np.errstate(over="ignore", invalid="ignore"):
                 offset = centers.mean(axis=0)
@@ -220,7 +198,7 @@ class CentroidClusterer(
         if quick:
             table = self._validated(X, reset=False, sized=False)
         points, centers = self._framed(table)
-        return points.publish(points.values(assign_labels, centers), np.int32)
+        return points.publish(points.assign(centers).first, np.int32)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit, then return ``labels_``; parameters as in `fit`."""
@@ -230,30 +208,30 @@ class CentroidClusterer(
     def transform(self, X: Any) -> Any:
         """Return the (n, k) distances of rows to centres, 1 − cos for metric="cosine"."""
         points, centers = self._ready(X, sized=False)
-        distances = points.values(_distances, centers)
+        distances = points.distances(centers)
         return points.publish(distances, points.like.dtype, width=len(centers))
 
     @own_threads()
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the inertia of X under the fitted centres, −Σ w‖x − μ‖²."""
         points, centers = self._ready(X, sample_weight)
-        labels = points.values(assign_labels, centers)
-        return -points.frame.squared(points.fold(inertia, centers, beside=[labels]))
+        labels = points.assign(centers).first
+        return -points.frame.squared(points.inertia(labels, centers))
 
     def _ready(
         self, X: Any, sample_weight: Any = None, *, sized: bool = True
-    ) -> tuple[PointSet, np.ndarray]:
+    ) -> tuple[Points, np.ndarray]:
         """New points and the fitted centres, in one frame."""
         check_is_fitted(self)
         return self._framed(self._validated(X, reset=False, sized=sized), sample_weight)
 
-    def _framed(self, X: Any, sample_weight: Any = None) -> tuple[PointSet, np.ndarray]:
+    def _framed(self, X: Any, sample_weight: Any = None) -> tuple[Points, np.ndarray]:
         centers = to_numpy(self.cluster_centers_).astype(np.float64)
         # The same offset at every call, so that a row's distances do not depend on its company.
         offset = centers.mean(axis=0) if self.metric == "euclidean" else None
         unit = safe_unit(max(_largest_known(X), largest_entry(centers)), X.dtype)
         frame = Frame(self.metric, offset, unit=unit)
-        points = open_points(X, self._weights(sample_weight, X), self.metric, frame)
+        points = prepare(X, self._weights(sample_weight, X), self.metric, frame)
         return points, points.frame.enter(centers)
 
     def _validated(
@@ -295,12 +273,10 @@ class CentroidClusterer(
     def _weights(self, sample_weight: Any, X: Any) -> Any:
         """Weights of validated X, checked; None where all are one, so that both give one fit."""
         if is_dask(getattr(X, "array", None)):  # Chunks
-            from wellsep.compute.engine.dask.labels import weigh_chunks
-
-            weights = weigh_chunks(sample_weight, X)
-            all_one = weights is not None and bool((weights == 1).all().compute())
-            return None if all_one else weights
-        return uneven(check_weights(sample_weight, X.shape[0]))
+            weights = X.weigh(sample_weight)
+        else:
+            weights = check_weights(sample_weight, X.shape[0])
+        return None if weights is None or bool((weights == 1).all()) else weights
 
     @property
     def _n_features_out(self) -> int:
@@ -311,17 +287,6 @@ class CentroidClusterer(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _distances(points: Points, centers: np.ndarray) -> Any:
-    """(n, k) distance of every point to every centre, or 1 − cos."""
-    squared = points.space.center_squares(centers, points.norms).T
-    if points.frame.directions:
-        distances = 0.5 * squared
-    else:
-        distances = points.space.xp.sqrt(squared) * points.frame.unit
-    narrow = points.space.narrow(distances)
-    return narrow.astype(points.like.dtype, copy=False) if sp.issparse(points.X) else narrow
 
 
 def _largest_known(X: Any) -> float:
@@ -346,7 +311,7 @@ class NoProgress:
     def begin(self, name: str) -> None:
         pass
 
-    def end(self, points: PointSet, centers: np.ndarray) -> None:
+    def end(self, points: Points, centers: np.ndarray) -> None:
         pass
 
 
@@ -364,10 +329,10 @@ class FitProgress(NoProgress):
         self.part = self.context.subcontext(task_name=name)
         self.part.call_on_fit_task_begin(estimator=self.estimator, **self.known)
 
-    def end(self, points: PointSet, centers: np.ndarray) -> None:
+    def end(self, points: Points, centers: np.ndarray) -> None:
         self.stopped |= self.part.call_on_fit_task_end(
             estimator=self.estimator,
-            reconstruction_attributes=lambda: {"cluster_centers_": publish(points, centers)},
+            reconstruction_attributes=lambda: {"cluster_centers_": points.publish_centers(centers)},
             **self.known,
         )
 

@@ -11,22 +11,22 @@ import numpy as np
 from wellsep._checks.arrays import check_choice, to_numpy
 from wellsep._checks.values import check_flag, check_random_state
 from wellsep.cluster.batches import StreamedClusterer
-from wellsep.cluster.estimator import FitInput, NoProgress, Starts, open_points
+from wellsep.cluster.estimator import FitInput, NoProgress, Starts
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import Ended, lower, run
-from wellsep.compute.kmeans.prepared_points import METRICS, Points, PointSet, RowValues
+from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.kmeans.starts import start_centers
 
 
-def kmeans(points: PointSet, given: FitInput, progress: NoProgress | None = None) -> Ended:
+def kmeans(points: Points, given: FitInput, progress: NoProgress | None = None) -> Ended:
     """The lowest inertia of several Lloyd runs; centres in the frame of the points."""
     starts, progress = given.starts, NoProgress() if progress is None else progress
-    best = Ended(np.empty((0, 0)), RowValues(), np.inf, 0)
+    best: Any = None
     for _ in range(starts.n_init):
         progress.begin("restart")
         start = start_centers(points, starts.n_clusters, starts.init, starts.random_state)
         result = run(points, start, max_iter=starts.max_iter, tol=starts.tol)
-        if best.n_iter == 0 or lower(result.inertia, best.inertia):
+        if best is None or lower(result.inertia, best.inertia):
             best = result
         progress.end(points, best.centers)
         if progress.stopped:
@@ -135,7 +135,7 @@ def kmeans_labels(
     model: KMeans, ks: Sequence[int], X: Any, weights: Any, seed: int
 ) -> list[np.ndarray]:
     """Labels of a k-means with each number of clusters; the points are made ready once."""
-    points = open_points(X, weights, check_choice("metric", model.metric, METRICS))
+    points = prepare(X, weights, check_choice("metric", model.metric, Points.METRICS))
     starts, labels = model._starts(), []
     for k in ks:
         starts = starts._replace(n_clusters=k, random_state=check_random_state(seed))

@@ -19,10 +19,9 @@ from wellsep._checks.arrays import (
 )
 from wellsep.cluster.cf_means.estimator import check_limits
 from wellsep.cluster.cf_means.fit import CFOptions, cfmeans
-from wellsep.cluster.estimator import CentroidClusterer, FitInput, NoProgress, open_points
+from wellsep.cluster.estimator import CentroidClusterer, FitInput, NoProgress
 from wellsep.cluster.kmeans import kmeans
-from wellsep.compute.kmeans.lloyd import means
-from wellsep.compute.kmeans.prepared_points import PointSet, RowValues, assign, prepare
+from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.kmeans.starts import start_centers
 from wellsep.compute.statistics.neighbour_graph import (
     NeighbourGraph,
@@ -157,7 +156,7 @@ class LOFKMeans(_WeightedByOutliers):
         outliers = outlier_weights(given.X, t, given.weights, n_jobs=self.n_jobs)
         self.lof_scores_, self.weights_ = outliers
         # Starts are drawn as k-means draws them, so that both may be compared from the same start.
-        plain = open_points(given.X, given.weights)
+        plain = prepare(given.X, given.weights)
 
         def start(_: Any, n_clusters: int, random_state: Any) -> np.ndarray:
             return plain.frame.leave(start_centers(plain, n_clusters, init, random_state))
@@ -170,13 +169,13 @@ class RobustResult(NamedTuple):
     """Where robust k-means ended; centres in the frame of the points."""
 
     centers: np.ndarray
-    labels: RowValues
+    labels: Any
     inertia: float
     n_iter: int
     weights: np.ndarray  # 0 for trimmed points
 
 
-def robust_kmeans(points: PointSet, given: FitInput, progress: NoProgress) -> RobustResult:
+def robust_kmeans(points: Points, given: FitInput, progress: NoProgress) -> RobustResult:
     """cf-means, then Lloyd steps without the farthest points, decided anew in every step.
 
     They start from centres that outliers did not move: trimming alone keeps centres on outliers.
@@ -191,19 +190,20 @@ def robust_kmeans(points: PointSet, given: FitInput, progress: NoProgress) -> Ro
     n_out, k = round(share * whole.n), len(centers)
     inside = weights
     for _ in range(given.starts.max_iter):
-        nearest = assign(whole, centers)
+        nearest = whole.assign(centers)
         inside = weights.copy()
         inside[np.argsort(-to_numpy(nearest.near), kind="stable")[:n_out]] = 0.0
         counted = whole.space.beside(inside)
         sums = whole.space.code_sums(nearest.first, counted, k)
-        moved = means(whole, sums, whole.space.code_masses(nearest.first, counted, k), centers)
+        mass = whole.space.code_masses(nearest.first, counted, k)
+        moved = whole.frame.means(sums, mass, centers)
         still = np.array_equal(moved, centers)
         centers = moved
         if still:
             break
-    nearest = assign(whole, centers)
+    nearest = whole.assign(centers)
     cost = float(to_numpy(nearest.near) @ inside)
-    return RobustResult(centers, RowValues(nearest.first), cost, ended.n_iter, inside)
+    return RobustResult(centers, nearest.first, cost, ended.n_iter, inside)
 
 
 @dataclass(eq=False, repr=False)
@@ -313,7 +313,7 @@ class RobustKMeans(_WeightedByOutliers):
         options = CFOptions(max_moves=limits[0], max_seconds=limits[1]), share
         return given._replace(point_weights=outliers.weights, options=options)
 
-    def _publish(self, points: PointSet, ended: RobustResult, given: FitInput) -> None:
+    def _publish(self, points: Points, ended: RobustResult, given: FitInput) -> None:
         super()._publish(points, ended, given)
         self.weights_ = ended.weights
 

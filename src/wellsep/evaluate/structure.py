@@ -19,7 +19,7 @@ from wellsep._files.records import Result, freeze
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.compute.kmeans.lloyd import run
 from wellsep.compute.kmeans.prepared_points import prepare
-from wellsep.compute.kmeans.starts import plus_plus
+from wellsep.compute.kmeans.starts import start_centers
 from wellsep.distances.base import PairSpace
 from wellsep.indices import score_partitions
 from wellsep.partitions import Partitions
@@ -187,7 +187,7 @@ def _kmeans(tables: list[np.ndarray], ks: np.ndarray, n_jobs: int | None) -> lis
 
     def fit(t: int, i: int) -> None:
         rng = np.random.RandomState(t)
-        starts = (points[t].take(plus_plus(points[t], ks[i], rng)) for _ in range(STARTS))
+        starts = (start_centers(points[t], ks[i], "k-means++", rng) for _ in range(STARTS))
         ends = [run(points[t], start, max_iter=ITERATIONS) for start in starts]
         best = min(ends, key=lambda end: end.inertia)
         labels[t, i] = points[t].publish(best.labels, np.int32)

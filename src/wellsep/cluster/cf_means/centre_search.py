@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.cluster.estimator import NoProgress
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numba_works
-from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.prepared_points import Points, prepare
-from wellsep.compute.kmeans.search_state import CentreState, Split
-from wellsep.compute.kmeans.starts import rows_at_shares, start_centers
+from wellsep.compute.kmeans.search_state import CentreState, Split, open_state
+from wellsep.compute.kmeans.starts import start_centers
 
 WORTH = 1e-6  # relative gain that counts as one
 TRIAL_STEPS = 12  # Lloyd steps that a trial may take at most
@@ -35,28 +33,6 @@ SKETCH_FROM = 96  # features from which a search on leading directions comes fir
 FEWEST, MOST = 24, 64  # of these directions
 SHARE = 0.6  # of the budget that goes to it
 SKETCH_ROWS = 1500  # that the directions are found on
-COMPILED_FROM = 5e5  # n·k·d at which the reference takes about as long as loading numba (.8 s)
-
-
-def open_state(points: Points, centers: np.ndarray, *, local: bool = True) -> CentreState:
-    """The state at these centres, compiled where that pays."""
-    return choose(CentreState, points, len(centers))(points, centers, local=local)
-
-
-def _compiled(points: Points, centers: np.ndarray, *, local: bool = True) -> CentreState:
-    from wellsep.compute.kernels.numba_search import CompiledState
-
-    return CompiledState(points, centers, local=local)
-
-
-def _compiled_usable(points: Points, n_clusters: int) -> bool:
-    # By size alone, never by what was imported before: the same call gives the same result.
-    size = float(points.n) * points.X.shape[1] * n_clusters
-    dense = isinstance(points.X, np.ndarray)
-    return dense and size >= COMPILED_FROM and numba_works()
-
-
-TWINS[CentreState] = (Twin(_compiled, _compiled_usable),)
 
 
 class Budget:
@@ -317,7 +293,7 @@ class _Proposals:
         """A point drawn by its share of the cost, and a centre that is hardly missed."""
         state, draw = self.state, self.random_state
         mass = state.near * state.weights
-        at, _ = rows_at_shares(state.points.space, mass, draw.uniform(size=1))
+        at, _ = state.points.rows_at_shares(mass, draw.uniform(size=1))
         order = _by_size(state.losses()[0])
         leaving = order[min(int(draw.geometric(0.6)) - 1, state.k - 1)]
         return np.array([leaving]), state.points.take(at), None
@@ -446,7 +422,7 @@ def _sketch_start(
     budget.moves += share.moves
     sums = points.space.code_sums(found.labels, points.pull_or_ones, k)
     mass = np.bincount(found.labels, points.pull_or_ones, k)
-    lifted = open_state(points, means(points, sums, mass, start))
+    lifted = open_state(points, points.frame.means(sums, mass, start))
     lifted.descend(floor=1e-3, max_iter=20)
     given = open_state(points, start)
     best = lifted if lifted.cost < given.cost else given

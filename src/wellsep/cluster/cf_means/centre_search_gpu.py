@@ -14,10 +14,8 @@ import numpy as np
 from wellsep._checks.arrays import to_numpy
 from wellsep.cluster.cf_means.centre_search import WORTH, Budget, Found, History
 from wellsep.cluster.estimator import NoProgress
-from wellsep.compute.kmeans.lloyd import means
-from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, NearestTwo, row_blocks
-from wellsep.compute.kmeans.prepared_points import Points, label_sums
-from wellsep.compute.kmeans.starts import rows_at_shares
+from wellsep.compute.kmeans.nearest_centres import NearestTwo
+from wellsep.compute.kmeans.prepared_points import Points
 
 PROPOSALS = 64  # far points looked at together
 STEPS = 3  # Lloyd steps after which moves must have paid
@@ -75,7 +73,7 @@ def proposal_values(
 
     weights = points.device_pull
     mass = found.near if weights is None else found.near * weights
-    rows, _ = rows_at_shares(points.space, mass, random_state.uniform(size=PROPOSALS))
+    rows, _ = points.rows_at_shares(mass, random_state.uniform(size=PROPOSALS))
     rows = np.unique(rows)
     far = _Far(points.take(rows), to_numpy(found.first[torch.as_tensor(rows)]).astype(np.int64))
     X, norms = points.X, points.norms
@@ -84,7 +82,7 @@ def proposal_values(
     double = {"dtype": torch.float64, "device": X.device}
     gain, loss = torch.zeros(len(rows), **double), torch.zeros(k, **double)
     relief = torch.zeros((len(rows), k), **double)
-    for cut in row_blocks(points.n, max(len(rows), points.X.shape[1]), DEVICE_BLOCK):
+    for cut in points.device_blocks(max(len(rows), points.X.shape[1])):
         first = found.first[cut].long()
         near, beyond = found.near[cut].double(), found.far[cut].double()
         unit = torch.ones_like(near) if weights is None else weights[cut].double()
@@ -118,13 +116,13 @@ def _disjoint(table: np.ndarray, owners: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _look(points: Points, centers: np.ndarray) -> _State:
-    found = points.space.nearest_two(centers, points.norms)
+    found = points.nearest_two(centers)
     near: Any = found.near if points.device_pull is None else found.near * points.device_pull
     return _State(centers, found, float(near.double().sum()))
 
 
 def _settled(points: Points, state: _State) -> tuple[_State, int]:
     for _ in range(STEPS):
-        sums, mass = label_sums(points, state.found, len(state.centers))
-        state = _look(points, means(points, sums, mass, state.centers))
+        sums, mass = points.label_sums(state.found.first, len(state.centers))
+        state = _look(points, points.frame.means(sums, mass, state.centers))
     return state, STEPS + 1

@@ -13,8 +13,7 @@ from wellsep.cluster.batches import Batched, StreamedClusterer
 from wellsep.cluster.cf_means.fit import SEARCH, CFMeansResult, CFOptions, cfmeans, course
 from wellsep.cluster.cf_means.gradient_steps import SCHEDULES
 from wellsep.cluster.estimator import FitInput, Starts
-from wellsep.compute.kmeans.lloyd import publish
-from wellsep.compute.kmeans.prepared_points import METRICS, Frame, Points, PointSet, assign
+from wellsep.compute.kmeans.prepared_points import Frame, Points
 from wellsep.indices import cfq_score, margins
 from wellsep.indices.centroid import margins_and_cfq
 
@@ -162,7 +161,7 @@ class CFMeans(StreamedClusterer):
 
     def _cf_options(self, starts: Starts) -> CFOptions:
         schedule = check_choice("schedule", self.schedule, (SEARCH, *SCHEDULES))
-        if schedule != SEARCH and self.metric != METRICS[0]:
+        if schedule != SEARCH and self.metric != "euclidean":
             raise ValueError(
                 f"metric must be 'euclidean' for gradient steps, got {self.metric!r} with "
                 f"schedule={schedule!r}; leave schedule={SEARCH!r}."
@@ -180,7 +179,7 @@ class CFMeans(StreamedClusterer):
         given = FitInput(None, None, starts._replace(n_init=1), options=options)
         return cfmeans(points, given).centers
 
-    def _publish(self, points: PointSet, ended: CFMeansResult, given: FitInput) -> None:
+    def _publish(self, points: Points, ended: CFMeansResult, given: FitInput) -> None:
         super()._publish(points, ended, given)
         self.n_moves_, self.safeguarded_ = ended.n_moves, ended.safeguarded
         self.steps_ = _in_user_units(ended.steps, points.frame)
@@ -219,27 +218,28 @@ def separation(
         return np.full(len(labels), np.nan), np.nan
     if points.frame.directions:  # planes between directions lie among rows of length one
         return margins_and_cfq(points.X, labels, points.space.asarray(centers[present]), weights)
-    return margins_and_cfq(X, labels, publish(points, centers[present]), weights)
+    return margins_and_cfq(X, labels, points.publish_centers(centers[present]), weights)
 
 
 def separation_in_chunks(
-    X: Any, labels: Any, points: PointSet, centers: np.ndarray, weights: Any
+    X: Any, labels: Any, points: Points, centers: np.ndarray, weights: Any
 ) -> tuple[Any, float]:
     """Lazy margins, and CFQ."""
     count, mass = points.fold(_members, centers)
     if (count > 0).sum() < 2:
         return points.publish(points.values(_undefined), np.float64), np.nan
-    weighed = publish(points, centers[mass > 0])
+    weighed = points.publish_centers(centers[mass > 0])
     try:
         quality = cfq_score(X.array, labels, centers=weighed, sample_weight=weights)
     except UndefinedIndex:
         quality = np.nan
-    return margins(X.array, labels, centers=publish(points, centers[count > 0])), float(quality)
+    present = points.publish_centers(centers[count > 0])
+    return margins(X.array, labels, centers=present), float(quality)
 
 
 def _members(points: Points, centers: np.ndarray) -> np.ndarray:
     """(2, k) number and mass of the points of each centre."""
-    first, k = assign(points, centers).first, len(centers)
+    first, k = points.assign(centers).first, len(centers)
     return np.stack([np.bincount(first, w, k) for w in (None, points.weights)]).astype(float)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,15 +11,8 @@ from wellsep.cluster.cf_means.centre_search_gpu import device_search
 from wellsep.cluster.cf_means.gradient_steps import step, weights_of
 from wellsep.cluster.estimator import FitInput, NoProgress, Starts
 from wellsep.compute.kmeans.lloyd import Ended, lower, run
-from wellsep.compute.kmeans.prepared_points import (
-    Points,
-    PointSet,
-    RowValues,
-    assign,
-    inertia,
-    labels_of,
-)
-from wellsep.compute.kmeans.starts import sample_points, start_centers
+from wellsep.compute.kmeans.prepared_points import Points
+from wellsep.compute.kmeans.starts import start_centers
 
 SEARCH = "search"
 SEARCHED, PER_CLUSTER = 20_000, 1000  # points of chunks that are searched, at least
@@ -29,7 +22,7 @@ class CFMeansResult(NamedTuple):
     """Where cf-means ended; centres in the frame of the points."""
 
     centers: np.ndarray
-    labels: RowValues
+    labels: Any  # as the points have them
     inertia: float
     n_iter: int  # passes over the data, or as many distances as they take
     n_moves: int  # moves that were kept
@@ -49,7 +42,7 @@ class CFOptions(NamedTuple):
     safeguard: bool = True
 
 
-def cfmeans(points: PointSet, given: FitInput, progress: NoProgress | None = None) -> CFMeansResult:
+def cfmeans(points: Points, given: FitInput, progress: NoProgress | None = None) -> CFMeansResult:
     """The lowest inertia of cf-means from several starts."""
     starts, options = given.starts, given.options
     progress = NoProgress() if progress is None else progress
@@ -63,7 +56,7 @@ def cfmeans(points: PointSet, given: FitInput, progress: NoProgress | None = Non
 
 
 def _from_one_start(
-    points: PointSet, starts: Starts, options: CFOptions, progress: NoProgress
+    points: Points, starts: Starts, options: CFOptions, progress: NoProgress
 ) -> CFMeansResult:
     """k-means, the paper's steps if they are named, the search."""
     schedule, weight, k = options.schedule, options.weight, starts.n_clusters
@@ -93,7 +86,7 @@ def _from_one_start(
 
 
 def _gradient_steps(
-    points: PointSet, centers: np.ndarray, weights: np.ndarray, progress: NoProgress
+    points: Points, centers: np.ndarray, weights: np.ndarray, progress: NoProgress
 ) -> tuple[np.ndarray, list[tuple[float, float, float]]]:
     """The paper's part: steps on SSE + λΣq."""
     taken: list[tuple[float, float, float]] = []
@@ -109,7 +102,7 @@ def _gradient_steps(
 
 
 def _moved(
-    points: PointSet,
+    points: Points,
     centers: np.ndarray,
     starts: Starts,
     budget: Budget,
@@ -121,13 +114,14 @@ def _moved(
         refined = _refine(points, centers, starts, progress)
         return refined, refined.n_iter, 0
     random_state = starts.random_state
-    if isinstance(points, Points) and points.space.on_device:
+    on_device = not points.in_chunks and points.space.on_device
+    if on_device:
         found = device_search(points, centers, budget, random_state, progress, history)
     else:
         searched = points
-        if not isinstance(searched, Points):
+        if points.in_chunks:
             size = max(SEARCHED, PER_CLUSTER * len(centers))
-            searched = sample_points(points, size, random_state)
+            searched = points.sample(size, random_state)
         again = starts.init if isinstance(starts.init, str) else "k-means++"
 
         def restart() -> np.ndarray:
@@ -135,16 +129,15 @@ def _moved(
 
         found = search(searched, centers, restart, budget, random_state, progress, history)
     passes = int(np.ceil(found.work / (points.n * len(centers))))
-    if isinstance(points, Points) and not points.space.on_device:
-        nearest = points.values(assign, found.centers)
-        labels = points.values(labels_of, beside=[nearest])
-        cost = float(points.fold(inertia, found.centers, beside=[labels]))
+    if not (points.in_chunks or on_device):
+        labels = points.assign(found.centers).first
+        cost = points.inertia(labels, found.centers)
         return Ended(found.centers, labels, cost, passes), passes, found.n_moves
     refined = _refine(points, found.centers, starts, progress)
     return refined, passes + refined.n_iter, found.n_moves
 
 
-def _refine(points: PointSet, centers: np.ndarray, starts: Starts, progress: NoProgress) -> Ended:
+def _refine(points: Points, centers: np.ndarray, starts: Starts, progress: NoProgress) -> Ended:
     progress.begin("refine")
     result = run(points, centers, max_iter=starts.max_iter, tol=starts.tol)
     progress.end(points, result.centers)

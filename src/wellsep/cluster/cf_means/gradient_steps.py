@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks.arrays import to_numpy
-from wellsep.compute.kmeans.lloyd import update
 from wellsep.compute.kmeans.nearest_centres import NearestTwo
-from wellsep.compute.kmeans.prepared_points import Points, PointSet
+from wellsep.compute.kmeans.prepared_points import Points
 from wellsep.compute.metrics.table import product_squares
 
 SCHEDULES = ("oscillate", "attract", "repel")
@@ -47,10 +46,6 @@ def weights_of(schedule: str, weight: float, n_steps: int) -> np.ndarray:
         return weight * (1.0 - course) * np.cos(4.0 * np.pi * course)
     sign = 1.0 if schedule == "attract" else -1.0
     return sign * weight * _LAST**course
-
-
-def two_nearest(points: Points, centers: np.ndarray) -> NearestTwo:
-    return points.space.nearest_two(centers, points.norms)
 
 
 def pull(points: Points, found: NearestTwo, centers: np.ndarray, weight: float) -> Pull:
@@ -103,19 +98,19 @@ def pull(points: Points, found: NearestTwo, centers: np.ndarray, weight: float) 
     )
 
 
-def step(points: PointSet, centers: np.ndarray, weight: float) -> tuple[np.ndarray, Pull]:
+def step(points: Points, centers: np.ndarray, weight: float) -> tuple[np.ndarray, Pull]:
     """All centres moved by −½∇(SSE + λΣq) over the mass that acts on them; λ = 0 is Lloyd's step.
 
     Centres without points of their own are re-seeded from the farthest points, as in Lloyd's.
     """
-    found = points.values(two_nearest, centers)
+    found = points.nearest_two(centers)
     force = points.fold(pull, centers, weight, beside=[found])
     if weight == 0.0:
-        return update(points, found, centers), force
+        return points.update(found, centers), force
     moved = centers + force.direction / np.where(force.mass > 0.0, force.mass, 1.0)[:, None]
     empty = force.own == 0.0
     if empty.any():
-        moved[empty] = update(points, found, centers)[empty]
+        moved[empty] = points.update(found, centers)[empty]
     return np.where(np.isfinite(moved), moved, centers), force
 
 

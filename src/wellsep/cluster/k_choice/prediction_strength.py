@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice
-from wellsep.compute.kmeans.lloyd import means
-from wellsep.compute.kmeans.nearest_centres import Nearest
-from wellsep.compute.kmeans.prepared_points import METRICS, assign_labels, label_sums, prepare
+from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.distances.base import PairSpace
 from wellsep.partitions import encode
@@ -68,7 +66,7 @@ def split_strengths(
     >>> found.first.tolist(), found.second.round(3).tolist(), round(found.weakest, 3)
     ([1.0, 1.0], [0.333, 1.0], 0.667)
     """
-    check_choice("metric", metric, (*METRICS, PRECOMPUTED))
+    check_choice("metric", metric, (*Points.METRICS, PRECOMPUTED))
     codes = [encode(one, name="labels").codes[0] for one in labels]
     counted = [np.asarray(rows)[own >= 0] for rows, own in zip(halves, codes, strict=True)]
     codes = [own[own >= 0] for own in codes]
@@ -115,8 +113,8 @@ def nearest_clusters(
         nearest: np.ndarray = (between @ members / members.sum(axis=0)).argmin(axis=1)
         return nearest
     made = prepare(X[others], weights, metric)
-    sums, mass = label_sums(made, Nearest(codes, None), n_clusters)
-    centers = means(made, sums, mass, np.zeros_like(sums))
+    sums, mass = made.label_sums(codes, n_clusters)
+    centers = made.frame.means(sums, mass, np.zeros_like(sums))
     points = prepare(X[rows], None, metric)
-    found: np.ndarray = assign_labels(points, points.frame.enter(made.frame.leave(centers)))
+    found: np.ndarray = points.assign(points.frame.enter(made.frame.leave(centers))).first
     return found

@@ -17,25 +17,12 @@ from wellsep._checks.arrays import (
     check_number,
     check_weights,
     is_host,
+    kernels_wanted,
     to_numpy,
 )
-from wellsep.compute.data.opening import like_given
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.engine.threads import one_openmp_thread, own_threads
-from wellsep.compute.kmeans.nearest_centres import THREADED, Nearest, NearestTwo
-from wellsep.compute.kmeans.prepared_points import (
-    METRICS,
-    Points,
-    PointSet,
-    RowValues,
-    assign,
-    inertia,
-    label_sums,
-    labels_of,
-    mean_variance,
-    prepare,
-)
-from wellsep.compute.metrics.row_preparation import unit_rows
+from wellsep.compute.kmeans.nearest_centres import THREADED
+from wellsep.compute.kmeans.prepared_points import Points, mean_variance, prepare
 
 _ROUNDING = 1e-9  # relative
 
@@ -112,7 +99,7 @@ def lloyd(
     >>> result.centers.ravel().tolist(), result.labels.tolist(), result.inertia
     ([1.0, 10.0], [0, 0, 1], 2.0)
     """
-    check_choice("metric", metric, METRICS)
+    check_choice("metric", metric, Points.METRICS)
     max_iter = check_count("max_iter", max_iter)
     tol = check_number("tol", tol, 0.0)
     X = check_data(X, sparse=True)
@@ -123,75 +110,52 @@ def lloyd(
     ended = run(points, points.frame.enter(start), max_iter=max_iter, tol=tol)
     labels = points.publish(ended.labels, np.int32)
     found = points.frame.squared(ended.inertia)
-    return LloydResult(publish(points, ended.centers), labels, found, ended.n_iter)
+    return LloydResult(points.publish_centers(ended.centers), labels, found, ended.n_iter)
 
 
 class Ended(NamedTuple):
     """Where the loop on prepared points ended; centres in the frame of the points."""
 
     centers: np.ndarray  # (k, d) float64
-    labels: RowValues
+    labels: Any  # as the points have them
     inertia: float
     n_iter: int
 
 
-def run(points: PointSet, centers: np.ndarray, *, max_iter: int = 300, tol: float = 1e-4) -> Ended:
+def run(points: Points, centers: np.ndarray, *, max_iter: int = 300, tol: float = 1e-4) -> Ended:
     """The loop on prepared points; centres (float64) in and out lie in the points' own frame."""
-    loop = choose(_loop, points, centers)
+    loop = _compiled_loop if _compiled_usable(points, centers) else _loop
     labels, centers, n_iter = loop(points, centers, max_iter, tol)
-    total = points.fold(inertia, centers, beside=[labels])
-    return Ended(centers, labels, float(total), n_iter)
-
-
-def publish(points: PointSet, centers: np.ndarray) -> Any:
-    """Centres of prepared points as centres of the data, in their library and float type."""
-    return like_given(points.like, points.frame.leave(centers))
+    return Ended(centers, labels, points.inertia(labels, centers), n_iter)
 
 
 def _loop(
-    points: PointSet, centers: np.ndarray, max_iter: int, tol: float
-) -> tuple[RowValues, np.ndarray, int]:
+    points: Points, centers: np.ndarray, max_iter: int, tol: float
+) -> tuple[Any, np.ndarray, int]:
     """Labels stand still where the sums do: these are added in the same order every time."""
     before = None
     n_iter = 0
     for n_iter in range(1, max_iter + 1):
-        found = points.values(assign, centers)
-        sums, mass = points.fold(label_sums, len(centers), beside=[found])
-        moved = reseeded_means(points, found, sums, mass, centers)
+        found = points.assign(centers)
+        sums, mass = points.label_sums(found.first, len(centers))
+        moved = points.reseeded_means(found, sums, mass, centers)
         shift = float(((moved - centers) ** 2).sum())
         centers = moved
         if before is not None and np.array_equal(sums, before):
-            return points.values(labels_of, beside=[found]), centers, n_iter
+            return found.first, centers, n_iter
         before = sums
         if shift <= tol * points.frame.spread:
             break
-    found = points.values(assign, centers)
-    return points.values(labels_of, beside=[found]), centers, n_iter
+    return points.assign(centers).first, centers, n_iter
 
 
-def update(points: PointSet, found: RowValues, centers: np.ndarray) -> np.ndarray:
-    """Each centre on the weighted mean of its points; empty clusters on the farthest points."""
-    sums, mass = points.fold(label_sums, len(centers), beside=[found])
-    return reseeded_means(points, found, sums, mass, centers)
-
-
-def reseeded_means(
-    points: PointSet, found: RowValues, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray
-) -> np.ndarray:
-    """The means, with each empty cluster on one of the points farthest from their centres."""
-    empty = np.flatnonzero(mass == 0.0)
-    if len(empty):
-        far = points.fold(_farthest, len(empty), beside=[found])
-        sums, mass = _give_away(sums, mass, empty, far)
-    return means(points, sums, mass, centers)
-
-
-def _compiled_usable(points: PointSet, centers: np.ndarray) -> bool:
+def _compiled_usable(points: Points, centers: np.ndarray) -> bool:
     # scikit-learn's loop: faster where there is too little work for several threads. With more
     # work its sums would depend on their number. Zero weights stay with ours, because theirs may
     # re-seed an empty cluster with a point that does not count.
     return (
-        isinstance(points, Points)
+        kernels_wanted()
+        and not points.in_chunks
         and not points.frame.directions
         and is_host(points.X)
         and len(centers) <= points.n
@@ -202,7 +166,7 @@ def _compiled_usable(points: PointSet, centers: np.ndarray) -> bool:
 
 def _compiled_loop(
     points: Points, centers: np.ndarray, max_iter: int, tol: float
-) -> tuple[RowValues, np.ndarray, int]:
+) -> tuple[Any, np.ndarray, int]:
     values = points.X
     unit = points.frame.spread if points.weights is None else mean_variance(values)
     model = KMeans(
@@ -220,59 +184,4 @@ def _compiled_loop(
         # Fewer distinct clusters than asked for: the estimators say it in their own words.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(values, sample_weight=points.weights)
-    return RowValues(model.labels_), model.cluster_centers_.astype(np.float64), int(model.n_iter_)
-
-
-TWINS[_loop] = (Twin(_compiled_loop, _compiled_usable),)
-
-
-class Leading(NamedTuple):
-    """The points with the smallest keys, in order; of equal keys the first row."""
-
-    keys: np.ndarray
-    numbers: np.ndarray
-    columns: tuple[np.ndarray, ...]  # what is known of them
-    wanted: int
-
-    @classmethod
-    def merged(cls, parts: list[Leading]) -> Leading:
-        """Those with the smallest keys of all parts."""
-        keys = np.concatenate([part.keys for part in parts])
-        numbers = np.concatenate([part.numbers for part in parts])
-        order = np.lexsort((numbers, keys))[: parts[0].wanted]
-        columns = zip(*(part.columns for part in parts), strict=True)
-        ordered = tuple(np.concatenate(column)[order] for column in columns)
-        return cls(keys[order], numbers[order], ordered, parts[0].wanted)
-
-
-def _farthest(points: Points, found: Nearest | NearestTwo, wanted: int) -> Leading:
-    """The points farthest from their centres, with their rows, codes and weights."""
-    distances = to_numpy(found.near).astype(np.float64)
-    weights = points.pull_or_ones
-    distances = np.where(weights > 0.0, distances, 0.0)
-    least = np.partition(distances, -wanted)[-wanted] if wanted < len(distances) else 0.0
-    far = np.flatnonzero((distances >= least) & (distances > 0.0))  # sorting all takes seconds
-    at = far[np.argsort(-distances[far], kind="stable")[:wanted]]
-    columns = points.take(at), to_numpy(found.first)[at], weights[at]
-    return Leading(-distances[at], points.start + at, columns, wanted)
-
-
-def _give_away(
-    sums: np.ndarray, mass: np.ndarray, empty: np.ndarray, far: Leading
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sums and masses after each empty cluster took one of the points from its cluster."""
-    sums, mass = sums.copy(), mass.copy()
-    for code, point, old, weight in zip(empty, *far.columns, strict=False):
-        sums[old] -= weight * point
-        mass[old] -= weight
-        sums[code], mass[code] = weight * point, weight
-    return sums, mass
-
-
-def means(points: PointSet, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    if points.frame.directions:
-        length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-        moved = unit_rows(sums).X
-        return np.where((length > 0.0)[:, None], moved, centers)
-    filled = (mass > 0.0)[:, None]
-    return np.where(filled, sums / np.where(filled, mass[:, None], 1.0), centers)
+    return model.labels_, model.cluster_centers_.astype(np.float64), int(model.n_iter_)

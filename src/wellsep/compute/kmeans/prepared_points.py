@@ -1,34 +1,38 @@
-"""Points made ready for loops over centres, in memory or in the chunks of a dask array.
+"""Points made ready for loops over centres: rows about their mean or of unit length, and weights.
 
-A block function takes ``Points``, the rows of one block, and small arrays. A loop runs it on all
-rows, wherever they are.
+`Points` are in memory or on a device. The chunks of a dask array have a subclass, whose methods run
+these on the workers; a loop over centres need not know which it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from wellsep._checks.arrays import host_view, in_library_of, is_host, to_numpy, unit_of
-from wellsep.compute.data.opening import as_space
+from wellsep._checks.arrays import (
+    host_view,
+    in_library_of,
+    is_dask,
+    is_host,
+    to_numpy,
+    unit_of,
+)
+from wellsep.compute.data.opening import as_space, like_given
 from wellsep.compute.data.rows import Space
+from wellsep.compute.engine.threads import budget_bytes
 from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
 from wellsep.compute.metrics.table import COSINE
 
-if TYPE_CHECKING:
-    from wellsep.compute.engine.dask.points import ChunkedPoints
+LISTED = 1 << 24  # rows in chunks up to which a permutation of all is drawn, as in memory
 
-METRICS = ("euclidean", COSINE)
-PointSet: TypeAlias = Union["Points", "ChunkedPoints"]  # in memory, or in the chunks of Dask
-
-Block = Callable[..., Any]  # block function: (points, *beside, *given) → what adds up, or rows
+Block = Callable[..., Any]  # function of the points of a block, values of theirs, and what is given
 
 
 class Frame(NamedTuple):
@@ -58,56 +62,92 @@ class Frame(NamedTuple):
         """Sums of squares of the points in the unit of the user."""
         return sums * self.unit * self.unit
 
+    def means(self, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray) -> np.ndarray:
+        """(k, d) means, or directions, of summed points; centres without mass stay."""
+        if self.directions:
+            length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+            moved = unit_rows(sums).X
+            return np.where((length > 0.0)[:, None], moved, centers)
+        filled = (mass > 0.0)[:, None]
+        return np.where(filled, sums / np.where(filled, mass[:, None], 1.0), centers)
 
-@dataclass(frozen=True, eq=False)
-class RowValues:
-    """A value or record for each point: known, or made again wherever a block needs it."""
 
-    known: Any = None
-    function: Block | None = None
-    beside: Sequence[RowValues] = ()
-    given: tuple[Any, ...] = ()
+class Leading(NamedTuple):
+    """The points with the smallest keys, in order; of equal keys the first row."""
 
-    def of(self, points: Points) -> Any:
-        """The values of the points of one block."""
-        if self.function is None:
-            return self.known
-        return points.fold(self.function, *self.given, beside=self.beside)
+    keys: np.ndarray
+    numbers: np.ndarray
+    columns: tuple[np.ndarray, ...]  # what is known of them
+    wanted: int
+
+    @classmethod
+    def merged(cls, parts: list[Leading]) -> Leading:
+        """Those with the smallest keys of all parts."""
+        keys = np.concatenate([part.keys for part in parts])
+        numbers = np.concatenate([part.numbers for part in parts])
+        order = np.lexsort((numbers, keys))[: parts[0].wanted]
+        columns = zip(*(part.columns for part in parts), strict=True)
+        ordered = tuple(np.concatenate(column)[order] for column in columns)
+        return cls(keys[order], numbers[order], ordered, parts[0].wanted)
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
     """Points in memory or on a device: all of them, or one block; centres in the same frame.
 
-    Loops run block functions over all points: ``fold`` adds up what they return, ``values`` keeps
-    an entry for each point. ``beside`` are values of the points, which a block function gets
-    before the other arguments. ``ChunkedPoints`` has the same verbs.
+    What belongs to each point (nearest centres, labels, distances) may be lazy in a subclass:
+    methods take it as other methods gave it, and ``publish`` makes results of it.
     """
 
     X: Any  # (n, d) centred (euclidean, dense) or of unit length (cosine)
     weights: np.ndarray | None  # (n,) float64 on the host; None: all one
-    device_weights: Any  # the same in the library and on the device of X
-    norms: Any  # (n,) squared norm of each row
     frame: Frame
     zero: Any = None  # (n,) bool beside X: rows without a direction; None: none
-    pull: np.ndarray | None = None  # the weights, 0 for zero rows: what moves centres
-    device_pull: Any = None
     source: Any = None
     start: int = 0  # number of the first row
 
-    in_chunks = False
+    METRICS: ClassVar[tuple[str, ...]] = ("euclidean", COSINE)
+    in_chunks: ClassVar[bool] = False
 
     @cached_property
     def space(self) -> Space:
         """The rows as their array library works on them."""
         return as_space(self.X)
 
+    @cached_property
+    def norms(self) -> Any:
+        """(n,) squared norm of each row; that of a zero row is one.
+
+        As if it had length one along an axis of its own: at distance 1 from every centre.
+        """
+        norms = self.space.norms()
+        if self.zero is None:
+            return norms
+        return norms + self.space.beside(to_numpy(self.zero).astype(np.float64))
+
+    @cached_property
+    def pull(self) -> np.ndarray | None:
+        """(n,) the weights, 0 for zero rows: what moves centres. None: all one."""
+        if self.zero is None:
+            return self.weights
+        return np.where(to_numpy(self.zero), 0.0, 1.0 if self.weights is None else self.weights)
+
+    @cached_property
+    def device_weights(self) -> Any:
+        """The weights in the library and on the device of X."""
+        return None if self.weights is None else self.space.beside(self.weights)
+
+    @cached_property
+    def device_pull(self) -> Any:
+        return None if self.pull is None else self.space.beside(self.pull)
+
     @property
     def n(self) -> int:
-        return self.X.shape[0]
+        return int(self.X.shape[0])
 
     @property
     def like(self) -> Any:
+        """An array in the library and float type of results."""
         # Sparse rows are worked on in float64; results have the type that was given.
         return (
             np.empty((0, self.X.shape[1]), self.source.dtype)
@@ -124,20 +164,159 @@ class Points:
         """(n,) what each point moves centres by."""
         return np.ones(self.n) if self.pull is None else self.pull
 
-    def pulls(self) -> np.ndarray | None:
-        return self.pull
+    def fold(self, function: Block, *given: Any, beside: Sequence[Any] = ()) -> Any:
+        """``function(points, *beside, *given)``, added up over all blocks of points."""
+        return function(self, *beside, *given)
 
-    def fold(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> Any:
-        return function(self, *(values.of(self) for values in beside), *given)
+    def values(self, function: Block, *given: Any, beside: Sequence[Any] = ()) -> Any:
+        """The same, with an entry for each point."""
+        return function(self, *beside, *given)
 
-    def values(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> RowValues:
-        return RowValues(self.fold(function, *given, beside=beside))
+    def publish(self, values: Any, dtype: Any, width: int | None = None) -> Any:
+        """Values of the points for the user, in the library of the data."""
+        return in_library_of(self.source, values)
 
-    def publish(self, values: RowValues, dtype: Any, width: int | None = None) -> Any:
-        return in_library_of(self.source, values.known)
+    def publish_centers(self, centers: np.ndarray) -> Any:
+        """Centres of the points as centres of the data, in their library and float type."""
+        return like_given(self.like, self.frame.leave(centers))
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         return self.space.dense(np.asarray(rows))
+
+    def device_blocks(self, width: int) -> Iterator[slice]:
+        """Rows of which a table with so many columns keeps a card busy."""
+        return row_blocks(self.n, width, DEVICE_BLOCK)
+
+    # ------------------------------------------------------------------- points and centres
+
+    def assign(self, centers: np.ndarray) -> Nearest:
+        """Nearest centre of every point and its distance: ‖x−μ‖², or 1 − cos for cosine.
+
+        A zero row is at distance 1 from every centre and belongs to the first.
+        """
+        first, near = self.space.nearest(centers, self.norms)
+        if not self.frame.directions:
+            return Nearest(first, near)
+        near = 0.5 * near
+        if self.zero is not None:
+            first[self.zero], near[self.zero] = 0, 1.0
+        return Nearest(first, near)
+
+    def nearest_two(self, centers: np.ndarray) -> NearestTwo:
+        """The two nearest centres of every point, with squared distances."""
+        return self.space.nearest_two(centers, self.norms)
+
+    def distances(self, centers: np.ndarray) -> Any:
+        """(n, k) distance of every point to every centre, or 1 − cos."""
+        squared = self.space.center_squares(centers, self.norms).T
+        if self.frame.directions:
+            distances = 0.5 * squared
+        else:
+            distances = self.space.xp.sqrt(squared) * self.frame.unit
+        narrow = self.space.narrow(distances)
+        return narrow.astype(self.like.dtype, copy=False) if sp.issparse(self.X) else narrow
+
+    def inertia(self, labels: Any, centers: np.ndarray) -> float:
+        """Σ w‖x−μ_c‖² (or Σ w(1−cos)), from differences where X is dense: no cancellation."""
+        squares = self.space.own_squares(centers, labels, self.norms, self.zero)
+        xp = self.space.xp
+        if self.device_weights is not None:
+            squares = squares * xp.astype(self.device_weights, xp.float64)
+        total = float(xp.sum(squares))
+        return 0.5 * total if self.frame.directions else total
+
+    def label_sums(self, labels: Any, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted sum of the points and the total weight of every cluster, but for zero rows."""
+        sums = self.space.code_sums(labels, self.device_weights, n_clusters)
+        return sums, self.space.code_masses(labels, self.device_pull, n_clusters)
+
+    def label_counts(self, labels: Any, n_clusters: int) -> np.ndarray:
+        """Number of points of every cluster."""
+        return self.space.code_masses(labels, None, n_clusters)
+
+    def update(self, found: Nearest | NearestTwo, centers: np.ndarray) -> np.ndarray:
+        """Each centre on the weighted mean of its points; empty clusters on the farthest points."""
+        return self.reseeded_means(found, *self.label_sums(found.first, len(centers)), centers)
+
+    def reseeded_means(
+        self,
+        found: Nearest | NearestTwo,
+        sums: np.ndarray,
+        mass: np.ndarray,
+        centers: np.ndarray,
+    ) -> np.ndarray:
+        """The means, with each empty cluster on one of the points farthest from their centres."""
+        empty = np.flatnonzero(mass == 0.0)
+        if len(empty):
+            sums, mass = sums.copy(), mass.copy()
+            far = self.farthest(found, len(empty))
+            # Each empty cluster takes one of the points from its cluster.
+            for code, point, old, weight in zip(empty, *far.columns, strict=False):
+                sums[old] -= weight * point
+                mass[old] -= weight
+                sums[code], mass[code] = weight * point, weight
+        return self.frame.means(sums, mass, centers)
+
+    def farthest(self, found: Nearest | NearestTwo, wanted: int) -> Leading:
+        """The points farthest from their centres, with their rows, codes and weights."""
+        distances = to_numpy(found.near).astype(np.float64)
+        weights = self.pull_or_ones
+        distances = np.where(weights > 0.0, distances, 0.0)
+        least = np.partition(distances, -wanted)[-wanted] if wanted < len(distances) else 0.0
+        far = np.flatnonzero((distances >= least) & (distances > 0.0))  # sorting all takes seconds
+        at = far[np.argsort(-distances[far], kind="stable")[:wanted]]
+        columns = self.take(at), to_numpy(found.first)[at], weights[at]
+        return Leading(-distances[at], self.start + at, columns, wanted)
+
+    # ------------------------------------------------------------------- draws
+
+    def rows_at_shares(self, mass: Any, shares: np.ndarray) -> tuple[np.ndarray, float]:
+        """Where the running sum of ``mass`` passes these shares of the total, and the total."""
+        course = self.space.running_sum(mass)
+        total = float(course[-1])
+        targets = self.space.beside(shares * total)
+        rows = to_numpy(self.space.xp.searchsorted(course, targets, side="right"))
+        return np.minimum(rows, len(course) - 1), total
+
+    def random_rows(self, size: int, random_state: np.random.RandomState) -> np.ndarray:
+        """Distinct rows, drawn in proportion to their weight; no zero row, it has no direction."""
+        pull = self.pull
+        if pull is None:
+            return random_state.choice(self.n, size, replace=False)
+        share, counted = self.shares(pull), np.flatnonzero(pull)
+        if len(counted) < size:
+            if self.any_zero:
+                return np.resize(counted, size)  # fewer directions than clusters: some twice
+            rest = np.flatnonzero(pull == 0.0)[: size - len(counted)]
+            return np.concatenate([counted, rest])
+        return random_state.choice(len(pull), size, replace=False, p=share)
+
+    def leading_draw(self, mass: np.ndarray, key: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Keys and rows of a draw in proportion to ``mass``, the same however rows are cut."""
+        keys, heavy = draw_keys(row_uniforms(key, self.start, len(mass)), mass)
+        order = np.argsort(keys, kind="stable")[:size]
+        return keys[order], heavy[order]
+
+    def shares(self, pull: np.ndarray) -> np.ndarray:
+        """The chance of each row to be drawn."""
+        if self.any_zero and not pull.any():
+            raise ValueError(
+                "X must have a row that is not zero for metric='cosine', got rows of zeros only."
+            )
+        return pull / pull.sum()
+
+    def sample(self, size: int, random_state: np.random.RandomState) -> Points:
+        """Some points in memory, in their frame; all of them where they are few.
+
+        No more than a few copies of which fit the budget.
+        """
+        size = min(size, self.n, max(1, int(budget_bytes() / (32 * self.like.shape[1]))))
+        if size == self.n:
+            rows, weights = np.arange(self.n), self.pull
+        else:
+            rows, weights = np.sort(self.random_rows(size, random_state)), None
+        frame = Frame(self.frame.metric, None, self.frame.spread)
+        return prepare(self.take(rows), weights, frame.metric, frame)
 
 
 def prepare(
@@ -149,10 +328,16 @@ def prepare(
 ) -> Points:
     """Centre (euclidean, dense) or normalise (cosine) X; the mean is taken in float64.
 
-    A given ``frame`` takes the place of what would be measured.
+    A given ``frame`` takes the place of what would be measured. X may be the chunks of a dask
+    array, whose rows stay where they are.
     """
+    if is_dask(getattr(X, "array", None)):  # Chunks
+        from wellsep.compute.engine.dask.points import prepare_chunks
+
+        return prepare_chunks(X, sample_weight, metric, frame)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    weights = uneven(weights)
+    if weights is not None and bool((weights == 1.0).all()):
+        weights = None  # sums and draws are then those without weights, bit for bit
     given, X, zero = X, host_view(X), None
     if metric == COSINE:
         offset, (values, zero) = None, prepare_directions(X)
@@ -166,67 +351,30 @@ def prepare(
         unit = unit_of(X) if frame is None else frame.unit
         values = values if unit == 1 else values * (1 / unit)
     spread = mean_variance(values, weights) if frame is None else frame.spread
-    made = Frame(metric, offset, spread, unit)
-    space = as_space(values)
-    norms, there = space.norms(), None if weights is None else space.beside(weights)
-    if zero is None:
-        return Points(values, weights, there, norms, made, None, weights, there, given, start)
-    # As if a zero row had length one along an axis of its own: at distance 1 from every centre.
-    norms = norms + space.beside(to_numpy(zero).astype(np.float64))
-    pull = np.where(to_numpy(zero), 0.0, 1.0 if weights is None else weights)
-    pulled = space.beside(pull)
-    return Points(values, weights, there, norms, made, zero, pull, pulled, given, start)
+    return Points(values, weights, Frame(metric, offset, spread, unit), zero, given, start)
 
 
-def uneven(weights: np.ndarray | None) -> np.ndarray | None:
-    """None for weights of one: sums and draws are then those without weights, bit for bit."""
-    return None if weights is None or bool((weights == 1.0).all()) else weights
+def draw_key(random_state: np.random.RandomState) -> int:
+    """What the random numbers of all rows follow from."""
+    return int(random_state.randint(np.iinfo(np.int64).max, dtype=np.int64))
 
 
-def assign(points: Points, centers: np.ndarray) -> Nearest:
-    """Nearest centre of every point and its distance: ‖x−μ‖², or 1 − cos for cosine.
+def row_uniforms(key: int, start: int, n: int) -> np.ndarray:
+    """Random numbers of rows ``start`` to ``start + n``, the same however the rows are cut."""
+    bits = np.random.Philox(key=key)
+    bits.advance(start // 4)  # each step of the counter makes four numbers
+    skipped = start % 4
+    return np.random.Generator(bits).random(n + skipped)[skipped:]
 
-    A zero row is at distance 1 from every centre and belongs to the first.
+
+def draw_keys(uniform: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """−ln(u)/mass of the rows that have some, and which these are.
+
+    The rows with the smallest keys are a draw without replacement, in proportion to mass
+    (Efraimidis and Spirakis, 2006, Weighted random sampling with a reservoir).
     """
-    first, near = points.space.nearest(centers, points.norms)
-    if not points.frame.directions:
-        return Nearest(first, near)
-    near = 0.5 * near
-    if points.zero is not None:
-        first[points.zero], near[points.zero] = 0, 1.0
-    return Nearest(first, near)
-
-
-def assign_labels(points: Points, centers: np.ndarray) -> Any:
-    """Nearest centre of every point."""
-    return assign(points, centers).first
-
-
-def labels_of(points: Points, found: Nearest | NearestTwo) -> Any:
-    return found.first
-
-
-def inertia(points: Points, labels: Any, centers: np.ndarray) -> float:
-    """Σ w‖x−μ_c‖² (or Σ w(1−cos)), from differences where the data are dense: no cancellation."""
-    squares = points.space.own_squares(centers, labels, points.norms, points.zero)
-    xp = points.space.xp
-    if points.device_weights is not None:
-        squares = squares * xp.astype(points.device_weights, xp.float64)
-    total = float(xp.sum(squares))
-    return 0.5 * total if points.frame.directions else total
-
-
-def label_sums(
-    points: Points, found: Nearest | NearestTwo, n_clusters: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted sum of the points and the total weight of every cluster, but for zero rows."""
-    sums = points.space.code_sums(found.first, points.device_weights, n_clusters)
-    return sums, points.space.code_masses(found.first, points.device_pull, n_clusters)
-
-
-def label_counts(points: Points, labels: Any, n_clusters: int) -> np.ndarray:
-    """Number of points of every cluster."""
-    return points.space.code_masses(labels, None, n_clusters)
+    heavy = np.flatnonzero(mass > 0)
+    return -np.log1p(-uniform[heavy]) / mass[heavy], heavy
 
 
 def check_directions(centers: np.ndarray) -> np.ndarray:

@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wellsep.compute.kmeans.lloyd import means
+from wellsep._checks.arrays import kernels_wanted
+from wellsep.compute.engine.kernel_choice import numba_works
 from wellsep.compute.kmeans.nearest_centres import host_nearest
 from wellsep.compute.kmeans.prepared_points import Points
-from wellsep.compute.kmeans.starts import rows_at_shares
 
 LOCAL = 0.02  # a centre moves if it gains more than this share of the mean gain
 SPLIT_GROWTH = 1e-4  # relative growth of a split's gain that is worth another step
 TRANSFER_SLACK = 1e-9  # relative gain that a transfer must exceed
+COMPILED_FROM = 5e5  # n·k·d at which the reference takes about as long as loading numba (.8 s)
 
 
 class Split(NamedTuple):
@@ -95,7 +96,7 @@ class CentreState:
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,) what the cost falls by at least if each centre goes to its mean, and the means."""
-        places = means(self.points, self.sums, self.mass, self.centers)
+        places = self.points.frame.means(self.sums, self.mass, self.centers)
         if self.points.frame.directions:
             length = np.sqrt(np.einsum("ij,ij->i", self.sums, self.sums))
             gain = 2.0 * (length - np.einsum("ij,ij->i", self.sums, self.centers))
@@ -272,7 +273,7 @@ class CentreState:
         weights, space = self.weights[rows], self.points.space
         if len(rows) < 2:
             return none
-        at, total = rows_at_shares(space, self.near[rows] * weights, np.array([share]))
+        at, total = self.points.rows_at_shares(self.near[rows] * weights, np.array([share]))
         if not total > 0.0:
             return none
         X = space.take(rows)
@@ -285,7 +286,7 @@ class CentreState:
             mass = np.array([weights[side].sum(), weights[~side].sum()])
             if not (mass > 0.0).all():
                 break
-            places = means(self.points, sums, mass, np.stack([center, center]))
+            places = self.points.frame.means(sums, mass, np.stack([center, center]))
             gain = self._split_gain(sums, mass, places)
             grown = gain > found.gain * (1.0 + SPLIT_GROWTH)
             found = Split(gain, places[0], places[1])
@@ -340,7 +341,7 @@ class CentreState:
         self.work += 2.0 * len(rows)
         if n_gone:
             codes = np.flatnonzero(gone)
-            self.move(codes, means(self.points, sums, mass, self.centers)[codes])
+            self.move(codes, self.points.frame.means(sums, mass, self.centers)[codes])
         return n_gone
 
     def _crossing(self, rows: np.ndarray) -> np.ndarray:
@@ -363,6 +364,21 @@ class CentreState:
         near, far = ((x - from_ / mass) ** 2).sum(), ((x - to / other) ** 2).sum()
         enter = other / (other + w) * far
         return bool(mass / (mass - w) * near > enter * (1.0 + TRANSFER_SLACK))
+
+
+def open_state(points: Points, centers: np.ndarray, *, local: bool = True) -> CentreState:
+    """The state at these centres, compiled where that pays."""
+    if compiled_usable(points.X, len(centers)):
+        from wellsep.compute.kernels.numba_search import CompiledState
+
+        return CompiledState(points, centers, local=local)
+    return CentreState(points, centers, local=local)
+
+
+def compiled_usable(X: Any, n_clusters: int) -> bool:
+    # By size alone, never by what was imported before: the same call gives the same result.
+    large = float(X.shape[0]) * X.shape[1] * n_clusters >= COMPILED_FROM
+    return large and isinstance(X, np.ndarray) and kernels_wanted() and numba_works()
 
 
 def _swap(where: np.ndarray, first: Any, second: Any, near: Any, far: Any) -> None:

@@ -21,7 +21,7 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from sklearn import config_context
 
-from wellsep._checks.arrays import largest_entry, safe_unit
+from wellsep._checks.arrays import check_weights, is_dask, largest_entry, safe_unit
 from wellsep.compute.engine.dask.client import active_client, check_versions
 from wellsep.compute.engine.threads import merge
 
@@ -190,6 +190,22 @@ class Chunks:
             found[owner == c] = part
         return found
 
+    def weigh(self, sample_weight: Any) -> da.Array | None:
+        """Weights beside the rows; those in memory are checked now, others when they are read."""
+        if sample_weight is None:
+            return None
+        if not is_dask(sample_weight):
+            sample_weight = check_weights(sample_weight, self.n)
+            return aligned(sample_weight, self, "sample_weight")
+        vector = aligned(sample_weight, self, "sample_weight")
+        if vector.dtype.kind not in "fiub":
+            kind = vector.dtype
+            raise TypeError(f"sample_weight must be numeric, got a dask array of type {kind}.")
+        vector = vector.map_blocks(_checked_weights, dtype=np.float64)
+        if not float(vector.sum().compute()) > 0:
+            raise ValueError("sample_weight must have at least one positive value, got zeros only.")
+        return vector
+
     def _own(self, beside: Sequence[da.Array | None]) -> tuple[Chunks, list[da.Array | None]]:
         """Rows and what stands beside them, settled; each once for all passes."""
         found = []
@@ -283,6 +299,12 @@ def _call(
                 for i in range(0, len(X), step)
             ]
         )
+
+
+def _checked_weights(weights: np.ndarray) -> np.ndarray:
+    if not len(weights) or not weights.any():
+        return weights.astype(np.float64)
+    return check_weights(weights, len(weights))  # type: ignore[return-value]
 
 
 def row_keys(array: da.Array) -> list[tuple]:

@@ -15,7 +15,7 @@ import numpy as np
 from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.dask import pairs
 from wellsep.compute.engine.dask.chunks import Chunks, open_chunks
-from wellsep.compute.engine.dask.labels import ChunkedPartitions, encode_chunks, weigh_chunks
+from wellsep.compute.engine.dask.labels import ChunkedPartitions, encode_chunks
 from wellsep.compute.requests import Pass, Task
 from wellsep.partitions import Partitions
 
@@ -125,7 +125,7 @@ class OnDask(NamedTuple):
 def open_task(X: Any, labels: Any, sample_weight: Any = None, noise: str = "exclude") -> OnDask:
     """A dask collection with partitions of its rows; labels on Dask are not gathered."""
     chunks = open_chunks(X).in_safe_units()
-    weights = weigh_chunks(sample_weight, chunks)
+    weights = chunks.weigh(sample_weight)
     return OnDask(chunks, encode_chunks(labels, weights, chunks, noise), weights)
 
 

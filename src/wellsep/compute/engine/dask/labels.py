@@ -9,7 +9,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from wellsep._checks.arrays import check_choice, check_weights, is_dask, to_numpy
+from wellsep._checks.arrays import check_choice, is_dask, to_numpy
 from wellsep._checks.labels import NOISE, as_labels, merge_noise
 from wellsep.compute.engine.dask.chunks import Chunks, aligned, with_sizes
 from wellsep.partitions import NOISE_POLICIES, Partitions
@@ -52,28 +52,6 @@ def encode_chunks(
         counted=np.array([counted for *_, counted in found]),
         priced=noise == "penalize",
     )
-
-
-def weigh_chunks(sample_weight: Any, chunks: Chunks) -> da.Array | None:
-    """Weights beside the rows; what is in memory is checked now, what is not when it is read."""
-    if sample_weight is None:
-        return None
-    if not is_dask(sample_weight):
-        sample_weight = check_weights(sample_weight, chunks.n)
-        return aligned(sample_weight, chunks, "sample_weight")
-    vector = aligned(sample_weight, chunks, "sample_weight")
-    if vector.dtype.kind not in "fiub":
-        raise TypeError(f"sample_weight must be numeric, got a dask array of type {vector.dtype}.")
-    vector = vector.map_blocks(_checked_weights, dtype=np.float64)
-    if not float(vector.sum().compute()) > 0:
-        raise ValueError("sample_weight must have at least one positive value, got zeros only.")
-    return vector
-
-
-def _checked_weights(weights: np.ndarray) -> np.ndarray:
-    if not len(weights) or not weights.any():
-        return weights.astype(np.float64)
-    return check_weights(weights, len(weights))  # type: ignore[return-value]
 
 
 def _on_dask(labels: Any) -> bool:

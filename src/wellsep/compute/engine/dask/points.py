@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from wellsep.compute.engine.dask.chunks import Chunks
-from wellsep.compute.engine.dask.labels import weigh_chunks
 from wellsep.compute.kmeans.prepared_points import (
+    LISTED,
     Block,
     Frame,
+    Leading,
     Points,
-    RowValues,
+    draw_key,
     prepare,
     prepare_directions,
 )
@@ -25,58 +27,99 @@ from wellsep.compute.statistics.cluster_moments import Moments
 
 
 @dataclass(frozen=True, eq=False)
-class ChunkedPoints:
-    """The points of a dask array. No label and no distance leaves a worker."""
+class RowValues:
+    """A value or record for each point, made again wherever a block needs it."""
 
-    chunks: Chunks
-    weights: Any  # dask array (n,) or None
-    frame: Frame
-    n_zero: int = 0  # rows without a direction
+    function: Block
+    beside: Sequence[RowValues] = ()
+    given: tuple[Any, ...] = ()
 
-    in_chunks = True
+    def of(self, points: Points) -> Any:
+        """The values of the points of one block."""
+        return self.function(points, *(values.of(points) for values in self.beside), *self.given)
 
     @property
-    def n(self) -> int:
-        return self.chunks.n
+    def first(self) -> RowValues:
+        """The nearest centres in a record of them."""
+        return RowValues(_first, [self])
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkedPoints(Points):
+    """The points of a dask array, X its chunks. No label and no distance leaves a worker."""
+
+    n_zero: int = 0  # rows without a direction
+
+    in_chunks: ClassVar[bool] = True
 
     @property
     def like(self) -> np.ndarray:
-        return np.empty((0, self.chunks.d), dtype=self.chunks.dtype)
-
-    @property
-    def source(self) -> Any:
-        return self.chunks.source
+        return np.empty((0, self.X.d), dtype=self.X.dtype)
 
     @property
     def any_zero(self) -> bool:
         return self.n_zero > 0
 
-    def pulls(self) -> np.ndarray | None:
+    @cached_property
+    def pull(self) -> np.ndarray | None:
         if self.any_zero:
             pull = attrgetter("pull_or_ones")
-            pulls = self.chunks.each(_on_points, pull, self.frame, (), (), beside=[self.weights])
+            pulls = self.X.each(_on_points, pull, self.frame, (), (), beside=[self.weights])
             return np.concatenate(pulls)
         if self.weights is None:
             return None
-        return np.concatenate(replace(self.chunks, array=self.weights).each(_weights))
+        return np.concatenate(replace(self.X, array=self.weights).each(_weights))
 
     def fold(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> Any:
-        return self.chunks.fold(
-            _on_points, function, self.frame, beside, given, beside=[self.weights]
-        )
+        return self.X.fold(_on_points, function, self.frame, beside, given, beside=[self.weights])
 
     def values(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> RowValues:
-        return RowValues(None, function, beside, given)
+        return RowValues(function, beside, given)
 
     def publish(self, values: RowValues, dtype: Any, width: int | None = None) -> Any:
-        return self.chunks.lazy(
+        return self.X.lazy(
             _on_points, _itself, self.frame, [values], (dtype,), beside=[None], dtype=dtype,
             width=width,
         )  # fmt: skip
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        some = prepare(self.chunks.take(rows), None, self.frame.metric, self.frame)
+        some = prepare(self.X.take(rows), None, self.frame.metric, self.frame)
         return some.take(np.arange(len(rows)))
+
+    def assign(self, centers: np.ndarray) -> Any:
+        return self.values(Points.assign, centers)
+
+    def nearest_two(self, centers: np.ndarray) -> Any:
+        return self.values(Points.nearest_two, centers)
+
+    def distances(self, centers: np.ndarray) -> RowValues:
+        return self.values(Points.distances, centers)
+
+    def inertia(self, labels: Any, centers: np.ndarray) -> float:
+        return float(self.fold(Points.inertia, centers, beside=[labels]))
+
+    def label_sums(self, labels: Any, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.fold(Points.label_sums, n_clusters, beside=[labels])
+
+    def label_counts(self, labels: Any, n_clusters: int) -> np.ndarray:
+        return self.fold(Points.label_counts, n_clusters, beside=[labels])
+
+    def farthest(self, found: Any, wanted: int) -> Leading:
+        return self.fold(Points.farthest, wanted, beside=[found])
+
+    def random_rows(self, size: int, random_state: np.random.RandomState) -> np.ndarray:
+        if self.n <= LISTED:
+            return super().random_rows(size, random_state)
+        return self.fold(_draw_weights, draw_key(random_state), size).numbers
+
+
+def _first(points: Points, found: Any) -> np.ndarray:
+    return found.first
+
+
+def _draw_weights(points: Points, key: int, wanted: int) -> Leading:
+    keys, at = points.leading_draw(points.pull_or_ones, key, wanted)
+    return Leading(keys, points.start + at, (), wanted)
 
 
 def _on_points(
@@ -89,7 +132,7 @@ def _on_points(
     start: int,
 ) -> Any:
     points = prepare(X, weights, frame.metric, frame, start)
-    return points.fold(function, *given, beside=beside)
+    return RowValues(function, beside, given).of(points)
 
 
 def _itself(points: Points, values: np.ndarray, dtype: Any) -> np.ndarray:
@@ -104,16 +147,15 @@ def prepare_chunks(
     chunks: Chunks, weights: Any = None, metric: str = "euclidean", frame: Frame | None = None
 ) -> ChunkedPoints:
     """Mean and spread from one pass; the rows stay where they are."""
-    if isinstance(weights, np.ndarray):
-        weights = weigh_chunks(weights, chunks)
     if frame is not None:
-        return ChunkedPoints(chunks, weights, frame)
+        return ChunkedPoints(chunks, weights, frame, source=chunks.source)
     reference = np.zeros(chunks.d) if metric == COSINE else chunks.reference
     unit = 1.0 if metric == COSINE else chunks.in_safe_units().unit
     facts, n_zero = chunks.fold(_describe, metric, reference, unit, beside=[weights], checked=True)
     spread = float((facts.square[0] / facts.mass[0]).mean())
     offset = None if metric == COSINE else reference + facts.mean[0] * unit
-    return ChunkedPoints(chunks, weights, Frame(metric, offset, spread, unit), int(n_zero))
+    made = Frame(metric, offset, spread, unit)
+    return ChunkedPoints(chunks, weights, made, source=chunks.source, n_zero=int(n_zero))
 
 
 def _describe(
