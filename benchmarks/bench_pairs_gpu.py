@@ -73,12 +73,12 @@ def _line(name, partitions, there, score, difference) -> bool:
 
 
 def _neighbours(X) -> bool:
-    host = neighbours.nearest_neighbours(X[:CHECKED].double().cpu().numpy(), T)
-    found = neighbours.nearest_neighbours(X[:CHECKED], T)
+    host = neighbours.NeighbourGraph.of(X[:CHECKED].double().cpu().numpy(), T)
+    found = neighbours.NeighbourGraph.of(X[:CHECKED], T)
     difference = float(np.abs(found.distances - host.distances).max())
     if difference > 1e-6:
         raise SystemExit(f"neighbours must be those of the host, off by {difference}")
-    taken = device_seconds(lambda: neighbours.nearest_neighbours(X, T), 2)
+    taken = device_seconds(lambda: neighbours.NeighbourGraph.of(X, T), 2)
     limit = 6 * len(X) ** 2 * D / half_precision_rate()
     return report(
         f"{T} nearest neighbours of each of {len(X):,} × {D} float32",

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import wellsep as ws
 from wellsep.cluster import outlier_weights as lofkmeans
-from wellsep.compute.statistics.neighbour_graph import local_outlier_factor, nearest_neighbours
+from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 
 
 def scattered(n=300, d=4, seed=0):
@@ -58,7 +58,7 @@ def test_avila_has_weights_of_up_to_307(real_data):
 
 def test_hand_arithmetic_of_lof():
     # Three points 0, 1, 3 with t = 1: reach 1, 1, 2, densities 1, 1, 1/2, so LOF 1, 1, 2.
-    scores = local_outlier_factor(nearest_neighbours(np.array([[0.0], [1.0], [3.0]]), 1))
+    scores = NeighbourGraph.of(np.array([[0.0], [1.0], [3.0]]), 1).outlier_factor()
     assert scores == pytest.approx([1.0, 1.0, 2.0])
 
 

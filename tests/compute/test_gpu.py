@@ -276,11 +276,11 @@ def test_the_histogram_of_distances_selects_as_the_host_does(metric, strip, monk
 
 @pytest.mark.parametrize(("n", "d", "t"), [(20_000, 64, 5), (5003, 160, 20), (3000, 2, 3)])
 def test_neighbours_are_those_of_the_host(n, d, t):
-    from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
+    from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 
     X, _ = _blobs(n, d, 6)
-    host = nearest_neighbours(X.astype(np.float64), t)
-    ours = nearest_neighbours(torch.tensor(X, device="cuda"), t)
+    host = NeighbourGraph.of(X.astype(np.float64), t)
+    ours = NeighbourGraph.of(torch.tensor(X, device="cuda"), t)
     assert ours.distances == pytest.approx(host.distances, rel=1e-9, abs=1e-12)
     assert (ours.indices == host.indices).mean() > 0.9999  # exact ties may fall either way
 

@@ -133,25 +133,25 @@ def test_a_histogram_selects_as_sorting_does(metric):
 
 @pytest.mark.parametrize(("d", "t"), [(3, 5), (20, 1), (20, 12)])
 def test_neighbours_are_those_of_the_host(d, t, as_card):
-    from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
+    from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 
     X = np.random.default_rng(7).normal(size=(700, d)) + 5
     rows = np.array([3, 600, 17])
-    host = nearest_neighbours(X, t)
-    ours = nearest_neighbours(torch.tensor(X), t)
-    some = nearest_neighbours(torch.tensor(X), t, rows=rows)
+    host = NeighbourGraph.of(X, t)
+    ours = NeighbourGraph.of(torch.tensor(X), t)
+    some = NeighbourGraph.of(torch.tensor(X), t, rows=rows)
     assert np.array_equal(ours.indices, host.indices)
     assert ours.distances == pytest.approx(host.distances, rel=1e-12)
     assert np.array_equal(some.indices, host.indices[rows])
 
 
 def test_the_outlier_factor_needs_no_host_search(as_card):
-    from wellsep.compute.statistics.neighbour_graph import local_outlier_factor, nearest_neighbours
+    from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 
     X = np.random.default_rng(8).normal(size=(400, 4))
     X[:9] = X[0]
-    ours = local_outlier_factor(nearest_neighbours(torch.tensor(X), 6))
-    assert ours == pytest.approx(local_outlier_factor(nearest_neighbours(X, 6)), rel=1e-9)
+    ours = NeighbourGraph.of(torch.tensor(X), 6).outlier_factor()
+    assert ours == pytest.approx(NeighbourGraph.of(X, 6).outlier_factor(), rel=1e-9)
 
 
 @pytest.mark.parametrize(("d", "t"), [(2, 5), (20, 3)])

@@ -14,7 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 
 pytest.importorskip("torch", reason="needs the extra deep")
 
-from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
+from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 from wellsep.deep import degree_linkage, path_integral
 from wellsep.deep.linkage.degree import DegreeLinkage
 from wellsep.deep.linkage.merging import (
@@ -80,7 +80,7 @@ def brute_force(labels, n_clusters, affinity, n_local):
 @pytest.mark.parametrize("n_local", [1, 5])
 def test_degree_linkage_merges_like_brute_force(seed, n_local):
     X = np.random.default_rng(seed).uniform(size=(120, 3))  # no clusters: every merge is close
-    near = nearest_neighbours(X, 12)
+    near = NeighbourGraph.of(X, 12)
     start = chains(near.indices)
     W = gaussian_weights(near.indices, near.distances).toarray()
     expected = brute_force(start, 6, lambda a, b: degree_affinity(W, a, b), n_local)
@@ -100,7 +100,7 @@ def test_degree_linkage_merges_like_brute_force(seed, n_local):
 @pytest.mark.parametrize("seed", range(3))
 def test_path_integral_merges_like_brute_force(seed, z):
     X = np.random.default_rng(seed).uniform(size=(90, 3))
-    near = nearest_neighbours(X, 12)
+    near = NeighbourGraph.of(X, 12)
     start = chains(near.indices)
     W = gaussian_weights(near.indices, near.distances).toarray()
     P = W / W.sum(axis=1, keepdims=True)
@@ -112,7 +112,7 @@ def test_path_integral_merges_like_brute_force(seed, z):
 
 def test_affinities_stay_exact_while_clusters_merge():
     X, _ = mixture(50, seed=3)
-    near = nearest_neighbours(X, 8)
+    near = NeighbourGraph.of(X, 8)
     start = chains(near.indices)
     W = gaussian_weights(near.indices, near.distances).toarray()
     linkage = DegreeLinkage(gaussian_weights(near.indices, near.distances), start)
@@ -153,7 +153,7 @@ def test_large_groups_without_affinity_are_merged_by_centroid_only_at_the_end():
 def test_neighbours_are_the_exact_ones():
     X, _ = mixture(300, d=7)
     distances, indices = NearestNeighbors(n_neighbors=6).fit(X).kneighbors()
-    found = nearest_neighbours(X + 1e4, 6)
+    found = NeighbourGraph.of(X + 1e4, 6)
     np.testing.assert_array_equal(found.indices, indices)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-6)
 
@@ -172,7 +172,7 @@ def test_more_clusters_than_objects_are_refused(agglomerate):
 
 def calls(n):
     X, _ = mixture(n, d=10, k=10)
-    near = nearest_neighbours(X, 20)
+    near = NeighbourGraph.of(X, 20)
     start, W = chains(near.indices), gaussian_weights(near.indices, near.distances)
     profile = cProfile.Profile()
     profile.enable()

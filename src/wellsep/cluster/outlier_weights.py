@@ -25,8 +25,6 @@ from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.kmeans.starts import start_centers
 from wellsep.compute.statistics.neighbour_graph import (
     NeighbourGraph,
-    local_outlier_factor,
-    nearest_neighbours,
 )
 
 POWER = 4  # of the falling weights: 1/LOF is too soft, a far point's pull grows with its square
@@ -334,7 +332,7 @@ def outlier_weights(
     given, counted, graph = _neighbours("n_neighbors", X, n_neighbors, sample_weight, n_jobs)
     if graph is None:
         return _unchanged(given, counted)
-    factor = local_outlier_factor(graph)
+    factor = graph.outlier_factor()
     buried = int((graph.distances[:, -1] == 0).sum())
     if buried:
         _warn(
@@ -357,7 +355,7 @@ def robust_weights(
         return _unchanged(given, counted)
     most = graph.indices.shape[1]
     factor = np.maximum.reduce(
-        [local_outlier_factor(_first(graph, t)) for t in {max(1, most // 4), most // 2 or 1, most}]
+        [_first(graph, t).outlier_factor() for t in {max(1, most // 4), most // 2 or 1, most}]
     )
     beside_equals = int((factor > LARGEST).sum())
     if beside_equals:
@@ -388,7 +386,7 @@ def _neighbours(
     if t < 1:
         return given, counted, None
     X = in_safe_units(to_numpy(X) if device_of(X) is None else X)[0]
-    return given, counted, nearest_neighbours(X[counted], t, n_jobs=n_jobs)
+    return given, counted, NeighbourGraph.of(X[counted], t, n_jobs=n_jobs)
 
 
 def _unchanged(given: np.ndarray, counted: np.ndarray) -> OutlierWeights:

@@ -21,7 +21,7 @@ from wellsep.compute.data.rows import Space, one_hot
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.table import Metric, Rows, rows_of
 from wellsep.compute.requests import Block, Task, Want
-from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
+from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 from wellsep.compute.statistics.silhouette_widths import widths_from_sums
 from wellsep.compute.statistics.spanning_tree import Dissimilarities, root, spanning_tree
 
@@ -101,7 +101,7 @@ def _grown(X: np.ndarray, min_points: int, jobs: int) -> LeafOrder:
         )
     core = np.zeros(n)  # the object itself is the first of its min_points
     if min_points > 1:
-        core = nearest_neighbours(X, min_points - 1, n_jobs=jobs).distances[:, -1]
+        core = NeighbourGraph.of(X, min_points - 1, n_jobs=jobs).distances[:, -1]
     tree = spanning_tree(Dissimilarities(rows_of(X - X.mean(axis=0)), core * core), jobs)
     heights = np.sqrt(tree.squares)
     rising = np.argsort(heights, kind="stable")

@@ -33,8 +33,7 @@ from wellsep.compute.statistics.neighbour_graph import (
     NeighbourGraph,
     distances_to,
     find_duplicates,
-    nearest_neighbours,
-    smallest,
+    nearest_in_blocks,
 )
 from wellsep.distances.base import PairSpace
 
@@ -76,7 +75,7 @@ class RowsAround:
     def graph(self, k: int, objects: np.ndarray, n_jobs: int | None) -> NeighbourGraph:
         """The k nearest other objects of some objects."""
         X = self.X if self.device_rows is None else self.device_rows
-        return nearest_neighbours(X, k, rows=objects, n_jobs=n_jobs)
+        return NeighbourGraph.of(X, k, rows=objects, n_jobs=n_jobs)
 
     def crowded(self, t: int) -> tuple[np.ndarray, np.ndarray]:
         """Objects with at least t others on their spot, and the most frequent cluster there."""
@@ -127,7 +126,7 @@ class DistancesAround:
         return witnesses_of_distances(block, self.own_radii(members, code), t)
 
     def graph(self, k: int, objects: np.ndarray, n_jobs: int | None) -> NeighbourGraph:
-        return nearest_neighbours(self.X, k, rows=objects, n_jobs=n_jobs)
+        return NeighbourGraph.of(self.X, k, rows=objects, n_jobs=n_jobs)
 
     def crowded(self, t: int) -> tuple[np.ndarray, np.ndarray]:
         every, objects, best = np.arange(self.X.n), [], []
@@ -149,11 +148,9 @@ class DistancesAround:
     def nearest(
         self, objects: np.ndarray, among: np.ndarray, t: int, n_jobs: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        distances, found = np.empty((len(objects), t)), np.empty((len(objects), t), dtype=np.intp)
-        for rows in row_blocks(len(objects), len(among), neighbour_graph.READ):
-            table = self.X.block(objects[rows], among)
-            found[rows] = smallest(table, t)
-            distances[rows] = np.take_along_axis(table, found[rows], axis=1)
+        found, distances = nearest_in_blocks(
+            lambda part: self.X.block(objects[part], among), len(objects), len(among), t
+        )
         return distances, found
 
 

@@ -21,6 +21,7 @@ from wellsep.compute.engine.threads import budget_bytes, in_threads
 from wellsep.compute.kernels import load
 from wellsep.compute.metrics.table import CLOSE, Metric, find
 from wellsep.compute.requests import Block, Task, Want
+from wellsep.compute.statistics.cluster_moments import Noise
 from wellsep.compute.statistics.distance_sums import Sides, own_places, row_distance_sums
 from wellsep.compute.statistics.silhouette_widths import WidthTotals, finish_widths
 
@@ -57,40 +58,115 @@ class Halves(NamedTuple):
             [own[np.linspace(0, len(own) - 1, per_group).round().astype(int)] for own in members]
         )
 
+    @staticmethod
+    def sums_known(wanted: Want) -> bool:
+        """Whether these widths follow from sums that are kept apart by group."""
+        if wanted.name != "widths":
+            return False
+        metric = find(wanted.get("metric", "euclidean"))
+        return metric.sums is not None or metric.finish is not None or not metric.coordinates
+
+    def widths(self, task: Task, wanted: Want, full: Sequence[Any]) -> WidthTotals:
+        """Widths of every cluster in every half-sample: (B, ΣK) totals and sizes.
+
+        ``full`` has for each partition the widths in the full sample, where not all are seen.
+        """
+        parts = [
+            _portion(task.subset(which), wanted, self, [full[m] for m in which])
+            for which in _portions(task, self)
+        ]
+        return WidthTotals(*(np.hstack(column) for column in zip(*parts, strict=True)))
+
+    def moments(self, task: Task, power: float | None = None) -> HalfMoments:
+        """Moments of the half-samples; radii with this power, if one is given."""
+        space, partitions = task.space, task.partitions
+        chosen = self.chosen.astype(float)
+        order = np.argsort(self.group, kind="stable")
+        X = host(space.about_mean(slice(None)))[order]
+        square = np.einsum("ij,ij->i", X, X)
+        codes = partitions.codes[:, order]
+        edges = np.searchsorted(self.group[order], np.arange(chosen.shape[1] + 1))
+        pieces = [slice(int(a), int(b)) for a, b in pairwise(edges)]
+        members = [one_hot(codes[:, rows], partitions.n_clusters, None) for rows in pieces]
+        sums = np.stack([t.T @ X[r] for t, r in zip(members, pieces, strict=True)])  # (G, ΣK, d)
+        sizes = sums_by_group(partitions.codes, partitions.n_clusters, self.group, chosen.shape[1])
+        own = partitions.offsets[:-1, None] + np.maximum(codes, 0)  # (M, n)
+        # Scatter about the centres of all objects: about the mean of all, squares of a cluster far
+        # away would cancel.
+        centers = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)[:, None]  # (ΣK, d)
+
+        def square_of(m: int, members: np.ndarray) -> np.ndarray:
+            gap = X[members] - centers[own[m, members]]
+            return np.einsum("ij,ij->i", gap, gap)
+
+        group, n_clusters = self.group[order], partitions.n_clusters
+        squares = sums_by_group(codes, n_clusters, group, len(sizes), square_of)
+        counts = chosen @ sizes
+        total = np.tensordot(chosen, sums, axes=1)  # (B, ΣK, d)
+        safe = np.maximum(counts, 1)
+        moved = [
+            ((t - n[:, None] * centers) ** 2).sum(axis=1)
+            for t, n in zip(total, counts, strict=True)
+        ]
+        within = np.maximum(chosen @ squares - np.stack(moved) / safe, 0)
+        if power is None:
+            return HalfMoments(counts, total, within, None)
+
+        lengths = np.einsum("bkd,bkd->bk", total, total) / safe**2
+        found: list[Any] = [None] * len(pieces)
+
+        def work(g: int) -> None:
+            """‖x − v‖^q summed over the members of a group: x·v is a sum over groups, as v is."""
+            draws = np.flatnonzero(self.chosen[:, g])
+            found[g] = (draws, np.zeros((len(draws), counts.shape[1])))
+            step = max(8, AT_ONCE // max(1, len(draws) * len(partitions)))
+            for start in range(pieces[g].start, pieces[g].stop, step):
+                rows = slice(start, min(start + step, pieces[g].stop))
+                mine, at = own[:, rows], np.arange(rows.stop - rows.start)
+                products = np.stack([(table @ X[rows].T)[mine, at] for table in sums])  # (G, M, b)
+                dot = np.tensordot(chosen[draws], products, axes=1)  # (draws, M, b)
+                gap = square[rows] - 2 * dot / safe[draws][:, mine] + lengths[draws][:, mine]
+                counted = codes[:, rows] >= 0
+                close = counted & (gap < CLOSE[0] * (square[rows] + lengths[draws][:, mine]))
+                for i in np.array_split(
+                    np.argwhere(close), 1 + close.sum() * X.shape[1] // AT_ONCE
+                ):
+                    draw, k, row = draws[i[:, 0]], mine[i[:, 1], i[:, 2]], rows.start + i[:, 2]
+                    difference = X[row] - total[draw, k] / counts[draw, k][:, None]
+                    gap[tuple(i.T)] = np.einsum("ij,ij->i", difference, difference)
+                away = np.where(counted, np.maximum(gap, 0) ** (power / 2), 0.0)
+                table = one_hot(codes[:, rows], partitions.n_clusters, None).toarray()
+                for m, (a, b) in enumerate(pairwise(partitions.offsets)):
+                    found[g][1][:, a:b] += away[:, m] @ table[:, a:b]
+
+        in_threads(space.n_jobs, work, iter([[(g,) for g in range(len(pieces))]]))
+        radii = np.zeros(counts.shape)
+        for draws, part in found:
+            radii[draws] += part
+        # one object lies on its own mean
+        return HalfMoments(counts, total, within, np.where(counts > 1, radii / safe, 0.0))
+
+
+class HalfMoments(NamedTuple):
+    """Every cluster of every partition in every half-sample; centres about ``Space.shift``."""
+
+    counts: np.ndarray  # (B, ΣK)
+    sums: np.ndarray  # (B, ΣK, d)
+    within: np.ndarray  # (B, ΣK) squared distances to the mean, summed
+    radii: np.ndarray | None  # (B, ΣK) mean of ‖x − v‖^q
+
+    def noise(self, draw: int, m: int, mean: np.ndarray, counted: float) -> Noise:
+        """Noise of partition m, its only cluster here, about the mean of the counted objects."""
+        count, total = float(self.counts[draw, m]), self.sums[draw, m]
+        gap = total / max(count, 1.0) - mean
+        return Noise(count, counted, float(self.within[draw, m] + count * (gap @ gap)))
+
 
 class Draws(NamedTuple):
     """Choices of groups, and the size of every cluster in each."""
 
     chosen: np.ndarray  # (D, G) bool
     counts: np.ndarray  # (D, ΣK)
-
-
-def sums_known(wanted: Want) -> bool:
-    """Whether these widths follow from sums that are kept apart by group."""
-    if wanted.name != "widths":
-        return False
-    metric = find(wanted.get("metric", "euclidean"))
-    return metric.sums is not None or metric.finish is not None or not metric.coordinates
-
-
-def half_widths(
-    task: Task, wanted: Want, halves: Halves, full: Sequence[WidthTotals] | None
-) -> WidthTotals:
-    """Widths of every cluster in every half-sample: (B, ΣK) totals and sizes.
-
-    ``full`` has the widths in the full sample, one entry per partition; it is not needed where
-    all objects are seen.
-    """
-    parts = [
-        _portion(
-            task.subset(which),
-            wanted,
-            halves,
-            None if full is None else [full[m] for m in which],
-        )
-        for which in _portions(task, halves)
-    ]
-    return WidthTotals(*(np.hstack(column) for column in zip(*parts, strict=True)))
 
 
 def _portions(task: Task, halves: Halves) -> list[list[int]]:
@@ -110,7 +186,7 @@ def _portions(task: Task, halves: Halves) -> list[list[int]]:
 
 
 def _portion(
-    task: Task, wanted: Want, halves: Halves, full: Sequence[WidthTotals] | None
+    task: Task, wanted: Want, halves: Halves, full: Sequence[Any]
 ) -> tuple[np.ndarray, np.ndarray]:
     seen, partitions = halves.seen, task.partitions
     n_groups = halves.chosen.shape[1]
@@ -126,9 +202,7 @@ def _portion(
     for which, part in found:
         totals[which[:-1]] += part[:-1]
     if len(seen) < task.space.n:
-        if full is None:
-            raise ValueError("full must hold the widths in the full sample, got None.")
-        before = np.hstack([one.by_group for one in full])  # type: ignore[misc]  # (G, ΣK)
+        before = np.hstack([one.by_group for one in full])  # (G, ΣK)
         change = totals - chosen @ np.stack([part[-1] for _, part in found])
         seen_codes, seen_group = partitions.codes[:, seen], halves.group[seen]
         looked = chosen @ sums_by_group(seen_codes, partitions.n_clusters, seen_group, n_groups)
@@ -325,79 +399,3 @@ def _compiled_usable(rows: Any, additions: float) -> bool:
 
 
 TWINS[add_widths] = (Twin(compiled_widths, _compiled_usable),)
-
-
-class HalfMoments(NamedTuple):
-    """Every cluster of every partition in every half-sample; centres about ``Space.shift``."""
-
-    counts: np.ndarray  # (B, ΣK)
-    sums: np.ndarray  # (B, ΣK, d)
-    within: np.ndarray  # (B, ΣK) squared distances to the mean, summed
-    radii: np.ndarray | None  # (B, ΣK) mean of ‖x − v‖^q
-
-
-def half_moments(task: Task, halves: Halves, power: float | None) -> HalfMoments:
-    """Moments of the half-samples; radii with this power, if one is given."""
-    space, partitions = task.space, task.partitions
-    chosen = halves.chosen.astype(float)
-    order = np.argsort(halves.group, kind="stable")
-    X = host(space.about_mean(slice(None)))[order]
-    square = np.einsum("ij,ij->i", X, X)
-    codes = partitions.codes[:, order]
-    edges = np.searchsorted(halves.group[order], np.arange(chosen.shape[1] + 1))
-    pieces = [slice(int(a), int(b)) for a, b in pairwise(edges)]
-    members = [one_hot(codes[:, rows], partitions.n_clusters, None) for rows in pieces]
-    sums = np.stack([t.T @ X[r] for t, r in zip(members, pieces, strict=True)])  # (G, ΣK, d)
-    sizes = sums_by_group(partitions.codes, partitions.n_clusters, halves.group, chosen.shape[1])
-    own = partitions.offsets[:-1, None] + np.maximum(codes, 0)  # (M, n)
-    # Scatter about the centres of all objects: about the mean of all, squares of a cluster far
-    # away would cancel.
-    centers = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)[:, None]  # (ΣK, d)
-
-    def square_of(m: int, members: np.ndarray) -> np.ndarray:
-        gap = X[members] - centers[own[m, members]]
-        return np.einsum("ij,ij->i", gap, gap)
-
-    group, n_clusters = halves.group[order], partitions.n_clusters
-    squares = sums_by_group(codes, n_clusters, group, len(sizes), square_of)
-    counts = chosen @ sizes
-    total = np.tensordot(chosen, sums, axes=1)  # (B, ΣK, d)
-    safe = np.maximum(counts, 1)
-    moved = [
-        ((t - n[:, None] * centers) ** 2).sum(axis=1) for t, n in zip(total, counts, strict=True)
-    ]
-    within = np.maximum(chosen @ squares - np.stack(moved) / safe, 0)
-    if power is None:
-        return HalfMoments(counts, total, within, None)
-
-    lengths = np.einsum("bkd,bkd->bk", total, total) / safe**2
-    found: list[Any] = [None] * len(pieces)
-
-    def work(g: int) -> None:
-        """‖x − v‖^q summed over the members of a group: x·v is a sum over groups, as v is."""
-        draws = np.flatnonzero(halves.chosen[:, g])
-        found[g] = (draws, np.zeros((len(draws), counts.shape[1])))
-        step = max(8, AT_ONCE // max(1, len(draws) * len(partitions)))
-        for start in range(pieces[g].start, pieces[g].stop, step):
-            rows = slice(start, min(start + step, pieces[g].stop))
-            mine, at = own[:, rows], np.arange(rows.stop - rows.start)
-            products = np.stack([(table @ X[rows].T)[mine, at] for table in sums])  # (G, M, b)
-            dot = np.tensordot(chosen[draws], products, axes=1)  # (draws, M, b)
-            gap = square[rows] - 2 * dot / safe[draws][:, mine] + lengths[draws][:, mine]
-            counted = codes[:, rows] >= 0
-            close = counted & (gap < CLOSE[0] * (square[rows] + lengths[draws][:, mine]))
-            for i in np.array_split(np.argwhere(close), 1 + close.sum() * X.shape[1] // AT_ONCE):
-                draw, k, row = draws[i[:, 0]], mine[i[:, 1], i[:, 2]], rows.start + i[:, 2]
-                difference = X[row] - total[draw, k] / counts[draw, k][:, None]
-                gap[tuple(i.T)] = np.einsum("ij,ij->i", difference, difference)
-            away = np.where(counted, np.maximum(gap, 0) ** (power / 2), 0.0)
-            table = one_hot(codes[:, rows], partitions.n_clusters, None).toarray()
-            for m, (a, b) in enumerate(pairwise(partitions.offsets)):
-                found[g][1][:, a:b] += away[:, m] @ table[:, a:b]
-
-    in_threads(space.n_jobs, work, iter([[(g,) for g in range(len(pieces))]]))
-    radii = np.zeros(counts.shape)
-    for draws, part in found:
-        radii[draws] += part
-    # one object lies on its own mean
-    return HalfMoments(counts, total, within, np.where(counts > 1, radii / safe, 0.0))

@@ -23,7 +23,7 @@ from wellsep.compute.metrics.table import CLOSE
 from wellsep.distances.base import PairSpace
 
 TREE_FEATURES = 14  # beyond so many a kd-tree visits most of its points
-_ROWS = 1 << 14
+_ENTRIES = 1 << 17  # neighbours that are measured at once
 _TABLE = 1 << 22  # pairs of a search that one thread makes sooner than many
 READ = 1 << 21  # distances that are read at once: 16 MiB of float64
 
@@ -35,58 +35,76 @@ class NeighbourGraph:
     indices: np.ndarray  # (n, k)
     distances: np.ndarray  # (n, k) float64
 
+    @classmethod
+    def of(
+        cls, X: Any, n_neighbors: int, *, rows: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> NeighbourGraph:
+        """Of all objects, or of ``rows``; never an n × n matrix.
 
-def nearest_neighbours(
-    X: Any, n_neighbors: int, *, rows: np.ndarray | None = None, n_jobs: int | None = None
-) -> NeighbourGraph:
-    """The nearest other objects of each object, or of ``rows``; never an n × n matrix.
+        ``X`` is a float array (n, d), a tensor, or a space of distances.
+        """
+        check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
+        wanted = np.arange(len(X)) if rows is None else np.asarray(rows)
+        if isinstance(X, PairSpace):
+            every = np.arange(X.n)
+            found = _others_in_blocks(lambda part: X.block(part, every), wanted, X.n, n_neighbors)
+        elif device_usable(X):
+            device = load("wellsep.compute.engine.device.neighbours")
+            found = device.neighbours_on_device(X, wanted, n_neighbors)
+        elif X.shape[1] <= TREE_FEATURES:
+            jobs = effective_n_jobs(check_jobs(n_jobs))
+            found = _by_tree(to_numpy(X), wanted, n_neighbors, jobs)
+        else:
+            found = _by_products(to_numpy(X), wanted, n_neighbors, n_jobs)
+        return cls(*found)
 
-    ``X`` is a float array (n, d), a tensor, or a space of distances.
-    """
-    check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
-    wanted = np.arange(len(X)) if rows is None else np.asarray(rows)
-    if isinstance(X, PairSpace):
-        every = np.arange(X.n)
-        found = _nearest_in_blocks(lambda part: X.block(part, every), wanted, X.n, n_neighbors)
-        return NeighbourGraph(*found)
-    if device_usable(X):
-        device = load("wellsep.compute.engine.device.neighbours")
-        return NeighbourGraph(*device.neighbours_on_device(X, wanted, n_neighbors))
-    X = to_numpy(X)
-    if X.shape[1] <= TREE_FEATURES:
-        jobs = effective_n_jobs(check_jobs(n_jobs))
-        return NeighbourGraph(*_measured(X, wanted, _tree(X, wanted, n_neighbors, jobs)))
-    indices, distances = _measured(X, wanted, _brute(X, wanted, n_neighbors, n_jobs))
-    near = _doubtful(X, distances[:, -1] ** 2)
-    again, _ = _nearest_in_blocks(lambda part: cdist(X[part], X), wanted[near], len(X), n_neighbors)
-    indices[near], distances[near] = _measured(X, wanted[near], again)
-    return NeighbourGraph(indices, distances)
+    def outlier_factor(self) -> np.ndarray:
+        """LOF of every object: mean density of its neighbours over its own (Breunig et al. 2000).
+
+        density(x) is 1 / mean over its neighbours s of max(dist(x, s), dist to the t-th of s).
+        """
+        farthest = self.distances[:, -1]
+        mean_reach = np.maximum(self.distances, farthest[self.indices]).mean(axis=1)
+        # Departs from scikit-learn's absolute 1e-10, so that the unit of X does not matter. It
+        # counts only where more than t objects coincide.
+        typical = farthest.mean()
+        if typical == 0:
+            return np.ones(len(self.indices))
+        density = 1.0 / (mean_reach / typical + 1e-10)
+        return density[self.indices].mean(axis=1) / density
 
 
-def _nearest_in_blocks(
-    block: Callable[[np.ndarray], np.ndarray], wanted: np.ndarray, n: int, k: int
+def nearest_in_blocks(
+    block: Callable[[slice], np.ndarray], n: int, width: int, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Indices and distances, where ``block(rows)`` has the distances of some objects to all."""
-    indices, distances = np.empty((len(wanted), k), dtype=np.intp), np.empty((len(wanted), k))
-    for part in row_blocks(len(wanted), n, READ):
-        table = block(wanted[part]).astype(np.float64, copy=False)
-        table[np.arange(len(table)), wanted[part]] = np.inf
+    """(n, k) columns and values of the smallest of each row of a table (n, width).
+
+    ``block(part)`` has some rows of the table.
+    """
+    indices, distances = np.empty((n, k), dtype=np.intp), np.empty((n, k))
+    for part in row_blocks(n, width, READ):
+        table = block(part)
         indices[part] = smallest(table, k)
         distances[part] = np.take_along_axis(table, indices[part], axis=1)
     return indices, distances
 
 
-def _in_parts(search, wanted, k):
-    """Ask `search(rows)` for k + 1 indices at a time and leave each row's own object out."""
-    found = np.empty((len(wanted), k), dtype=np.intp)
-    height = max(1, _ROWS * 8 // k)
-    for start in range(0, len(wanted), height):
-        rows = wanted[start : start + height]
-        found[start : start + height] = _without_self(search(rows), rows)
-    return found
+def _others_in_blocks(
+    distances: Callable[[np.ndarray], np.ndarray], wanted: np.ndarray, n: int, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Indices and distances, where ``distances(rows)`` are those of some objects to all."""
+
+    def block(part: slice) -> np.ndarray:
+        table = distances(wanted[part]).astype(np.float64, copy=False)
+        table[np.arange(len(table)), wanted[part]] = np.inf
+        return table
+
+    return nearest_in_blocks(block, len(wanted), n, k)
 
 
-def _tree(X, wanted, k, workers):
+def _by_tree(
+    X: np.ndarray, wanted: np.ndarray, k: int, workers: int
+) -> tuple[np.ndarray, np.ndarray]:
     # A tree cannot part objects that coincide: of each spot k + 1 will do, and who has that many
     # others on its own spot needs no search.
     copies = find_duplicates(X, k + 1)
@@ -94,21 +112,23 @@ def _tree(X, wanted, k, workers):
     kept[copies.rows[copies.place > k]] = False
     members = np.flatnonzero(kept)
     tree = cKDTree(X if kept.all() else X[members])
-    found = np.empty((len(wanted), k), dtype=np.intp)
+    indices, distances = np.empty((len(wanted), k), dtype=np.intp), np.zeros((len(wanted), k))
     beside = np.full(len(X), -1, dtype=np.intp)
     beside[copies.rows] = np.arange(len(copies.rows))
     on_spot = beside[wanted]
-    found[on_spot >= 0] = _others_on_spot(copies, on_spot[on_spot >= 0], k)
+    indices[on_spot >= 0] = _others_on_spot(copies, on_spot[on_spot >= 0], k)
     # In the tree's own order neighbouring queries walk the same leaves.
     rank = np.empty(len(X), dtype=np.intp)
     rank[members[tree.indices]] = np.arange(len(members))
-    search = np.flatnonzero(on_spot < 0)
-    search = search[np.argsort(rank[wanted[search]])]
+    left = np.flatnonzero(on_spot < 0)
+    left = left[np.argsort(rank[wanted[left]])]
     columns = range(1, k + 2)
-    found[search] = _in_parts(
-        lambda rows: members[tree.query(X[rows], k=columns, workers=workers)[1]], wanted[search], k
-    )
-    return found
+
+    def search(rows: np.ndarray) -> np.ndarray:
+        return members[tree.query(X[rows], k=columns, workers=workers)[1]]
+
+    indices[left], distances[left] = _measured(X, wanted[left], k, search)
+    return indices, distances
 
 
 def _others_on_spot(copies, at, k):
@@ -118,16 +138,26 @@ def _others_on_spot(copies, at, k):
     return copies.rows[start[:, None] + step]
 
 
-def _brute(X, wanted, k, n_jobs):
+def _by_products(
+    X: np.ndarray, wanted: np.ndarray, k: int, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     # Centred, for the search expands the square of the difference.
     centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(centred)
+    brute = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(centred)
+
+    def search(rows: np.ndarray) -> np.ndarray:
+        return brute.kneighbors(centred[rows], k + 1, return_distance=False)
+
+    def search_again(rows: np.ndarray) -> np.ndarray:
+        return _others_in_blocks(lambda part: cdist(X[part], X), rows, len(X), k)[0]
+
     # To start the threads of many cores takes longer than a small search.
     small = len(wanted) * len(X) <= _TABLE
     with one_openmp_thread() if small else nullcontext():
-        return _in_parts(
-            lambda rows: search.kneighbors(centred[rows], k + 1, return_distance=False), wanted, k
-        )
+        indices, distances = _measured(X, wanted, k, search)
+    near = _doubtful(X, distances[:, -1] ** 2)
+    indices[near], distances[near] = _measured(X, wanted[near], k, search_again)
+    return indices, distances
 
 
 def _doubtful(X: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -146,17 +176,20 @@ def _without_self(indices, rows):
     return indices[keep].reshape(len(indices), -1)
 
 
-def _measured(X, wanted, found):
-    """Indices and float64 distances from true differences, sorted by distance in every row."""
-    distances = np.empty(found.shape)
-    height = max(1, _ROWS * 8 // found.shape[1])
-    for start in range(0, len(wanted), height):
-        part = slice(start, start + height)
-        squares = gap_squares(X, wanted[part], found[part])
+def _measured(
+    X: np.ndarray, wanted: np.ndarray, k: int, search: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a search finds, each row's own object left out, sorted by true distances."""
+    indices, distances = np.empty((len(wanted), k), dtype=np.intp), np.empty((len(wanted), k))
+    for part in row_blocks(len(wanted), k, _ENTRIES):
+        rows = wanted[part]
+        found = search(rows)
+        found = _without_self(found, rows) if found.shape[1] > k else found
+        squares = gap_squares(X, rows, found)
         order = np.argsort(squares, axis=1, kind="stable")
+        indices[part] = np.take_along_axis(found, order, axis=1)
         distances[part] = np.sqrt(np.take_along_axis(squares, order, axis=1))
-        found[part] = np.take_along_axis(found[part], order, axis=1)
-    return found, distances
+    return indices, distances
 
 
 def smallest(table: np.ndarray, k: int) -> np.ndarray:
@@ -181,23 +214,6 @@ def gap_squares(X: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarr
         difference = column[others].astype(np.float64, copy=False) - column[rows, None]
         squares += difference * difference
     return squares
-
-
-def local_outlier_factor(graph: NeighbourGraph) -> np.ndarray:
-    """LOF of every object: mean density of its neighbours over its own (Breunig et al. 2000).
-
-    density(x) is 1 / mean over its neighbours s of max(dist(x, s), dist to the t-th of s).
-    """
-    indices, distances = graph.indices, graph.distances
-    farthest = distances[:, -1]
-    mean_reach = np.maximum(distances, farthest[indices]).mean(axis=1)
-    # Departs from scikit-learn's absolute 1e-10, so that the unit of X does not matter. It
-    # counts only where more than t objects coincide.
-    typical = farthest.mean()
-    if typical == 0:
-        return np.ones(len(indices))
-    density = 1.0 / (mean_reach / typical + 1e-10)
-    return density[indices].mean(axis=1) / density
 
 
 class Duplicates(NamedTuple):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from wellsep._checks.arrays import check_count, check_data, to_numpy
-from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
+from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 from wellsep.partitions import encode
 
 
@@ -28,7 +28,7 @@ def gaussian_weights(indices: np.ndarray, distances: np.ndarray) -> sp.csr_array
 
 def nearest_chains(X: Any) -> np.ndarray:
     """Clusters that join every object to its nearest neighbour, numbered by first member."""
-    return chains(nearest_neighbours(X, 1).indices)
+    return chains(NeighbourGraph.of(X, 1).indices)
 
 
 def chains(neighbours: np.ndarray) -> np.ndarray:
@@ -185,7 +185,7 @@ def agglomerate(
         start = renumbered(encode(labels, n_objects=n, noise="error").codes[0])
     if n == 1:
         return np.zeros(1, dtype=np.int64)
-    near = nearest_neighbours(X, min(check_count("n_neighbors", n_neighbors), n - 1))
+    near = NeighbourGraph.of(X, min(check_count("n_neighbors", n_neighbors), n - 1))
     start = chains(near.indices) if start is None else start
     return merge_clusters(
         affinity(gaussian_weights(near.indices, near.distances), start),

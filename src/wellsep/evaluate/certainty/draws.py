@@ -11,7 +11,7 @@ import numpy as np
 from wellsep._checks.values import check_generator
 from wellsep.compute.metrics.table import find
 from wellsep.compute.requests import Want
-from wellsep.compute.statistics.half_samples import Halves, sums_known
+from wellsep.compute.statistics.half_samples import Halves
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.indices import INDICES
 from wellsep.partitions import Partitions, by_appearance
@@ -68,7 +68,7 @@ class Draws:
 def widths_of(index: str, params: Mapping[str, Any]) -> Want | None:
     """The widths that an index averages, where they follow from sums kept apart by group."""
     wants = INDICES[index].wants(**params)
-    if set(wants) == {"widths"} and sums_known(wants["widths"]):
+    if set(wants) == {"widths"} and Halves.sums_known(wants["widths"]):
         return wants["widths"]
     return None
 

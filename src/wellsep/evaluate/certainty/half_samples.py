@@ -16,7 +16,7 @@ from wellsep.compute.plan import gather
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.cluster_moments import Noise
-from wellsep.compute.statistics.half_samples import HalfMoments, Halves, half_moments, half_widths
+from wellsep.compute.statistics.half_samples import Halves
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.evaluate.certainty.draws import Draws, widths_before, widths_of
 from wellsep.evaluate.options import Computing
@@ -139,7 +139,7 @@ def _width_values(
     if not which:
         return values
     part = task._replace(partitions=task.partitions.subset(which))
-    totals, mass, _ = half_widths(part, widths, halves, None if every else [full[m] for m in which])
+    totals, mass, _ = halves.widths(part, widths, [full[m] for m in which])
     size = halves.chosen @ np.bincount(halves.group, minlength=halves.chosen.shape[1])  # (B,)
     for m, (a, b) in zip(which, pairwise(part.partitions.offsets), strict=True):
         usable = _defined(mass[:, a:b])
@@ -167,12 +167,12 @@ def _moment_values(
     """Indices of cluster means and scatter around them, per half-sample."""
     wants = INDICES[index].wants(**params)
     power = next((w.get("q", 1) for w in wants.values() if w.name == "radii"), None)
-    counts, sums, within, radii = half_moments(task, halves, power)
+    counts, sums, within, radii = halves.moments(task, power)
     values = np.full((len(counts), len(task.partitions)), np.nan)
     prices = [INDICES[index].price_for(task.partitions, m) for m in range(len(task.partitions))]
     apart = None
     if any(price is not None for price in prices):  # the noise of each partition, as one cluster
-        apart = half_moments(task._replace(partitions=task.partitions.noise_only()), halves, None)
+        apart = halves.moments(task._replace(partitions=task.partitions.noise_only()))
     for m, (a, b) in enumerate(pairwise(task.partitions.offsets)):
         for draw in np.flatnonzero(_defined(counts[:, a:b])).tolist():
             keep = a + np.flatnonzero(counts[draw, a:b])
@@ -188,17 +188,10 @@ def _moment_values(
                 value = INDICES[index].formula(**statistics, **params)
                 price = prices[m]
                 if price is not None and apart is not None:
-                    known["noise"] = _noise(apart, draw, m, mean, mass)
+                    known["noise"] = apart.noise(draw, m, mean, float(mass.sum()))
                     value = price.apply(value, {name: known[name] for name in price.wants})
                 values[draw, m] = value
     return values
-
-
-def _noise(apart: HalfMoments, draw: int, m: int, mean: np.ndarray, mass: np.ndarray) -> Noise:
-    """Noise of a half-sample: its scatter about the mean of the counted objects."""
-    count, total = float(apart.counts[draw, m]), apart.sums[draw, m]
-    gap = total / max(count, 1.0) - mean
-    return Noise(count, float(mass.sum()), float(apart.within[draw, m] + count * (gap @ gap)))
 
 
 WAYS = {"widths": _width_values, "moments": _moment_values, "again": _values_again}
