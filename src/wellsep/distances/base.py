@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -104,75 +105,62 @@ def looks_like_distances(X: np.ndarray) -> bool:
     return True
 
 
-def check_matrix(M: Any, what: str, xp: Any = np) -> Facts:
-    """Refuse a square array of any library that holds no distances, in one pass over it."""
+def check_matrix(M: Any, what: str) -> Facts:
+    """Refuse a square array of any library that holds no distances.
+
+    Each pair is compared once, in blocks that stay in cache; NaN and infinity are in the gaps.
+    """
     if M.ndim != 2 or M.shape[0] != M.shape[1]:
         raise ValueError(
             f"{what} must be a square matrix of distances with metric='precomputed', got shape "
             f"{tuple(M.shape)}."
         )
     size = 4 if "32" in str(M.dtype) or "16" in str(M.dtype) else 8
-    quick = _facts_if_right(M, size) if isinstance(M, np.ndarray) else None
-    if quick is not None:
-        return quick
+    low = top = apart = 0.0
+    finite = True
+    with np.errstate(invalid="ignore"):
+        for i, j in block_pairs(len(M), QUICK_ROWS if isinstance(M, np.ndarray) else CHECKED_ROWS):
+            part = _signed(M[i, j])
+            gap = part - _signed(M[j, i].T)
+            low, top = min(low, float(part.min())), max(top, float(part.max()))
+            largest = float(gap.max())
+            finite = finite and largest == largest
+            apart = max(apart, largest, -float(gap.min()))
+    own = float(abs(M.diagonal()).max()) if len(M) else 0.0
+    right = finite and top < np.inf and own <= DIAGONAL[size] * top
+    if right and -low <= NEGATIVE[size] * top and apart <= ASYMMETRIC[size] * top:
+        return Facts(own == low == apart == 0, max(top, -low))
+    return _facts_with_places(M, what, size)
+
+
+def _facts_with_places(M: Any, what: str, size: int) -> Facts:
+    """The facts of a matrix that may be wrong; the error for one that is names the place."""
     top = 0.0
-    apart, low, diagonal = (0.0, (0, 0)), (0.0, (0, 0)), (0.0, 0)
-    for i, j in block_pairs(M.shape[0]):
-        part, across = M[i, j], M[j, i].T
-        largest = float(xp.max(xp.abs(part)))
-        if not np.isfinite(largest) or not np.isfinite(float(xp.max(xp.abs(across)))):
-            raise _not_finite(_host(part), _host(across), i, j, what)
-        top = max(top, largest, float(xp.max(xp.abs(across))))
-        part, across = _signed(part, xp), _signed(across, xp)
-        gap = xp.abs(part - across)
-        if float(xp.max(gap)) > apart[0]:
-            apart = float(xp.max(gap)), _place(gap, i, j, xp)
-        for one in (part, across):
-            if float(xp.min(one)) < low[0]:
-                low = float(xp.min(one)), _place(-one, i, j, xp)
-        if i == j:
-            own = np.abs(_host(part).diagonal())
-            if own.max() > diagonal[0]:
-                diagonal = float(own.max()), i.start + int(own.argmax())
-    if diagonal[0] > DIAGONAL[size] * top:
-        raise _wrong_diagonal(M, what, diagonal, top, xp)
+    apart, low = (0.0, (0, 0)), (0.0, (0, 0))
+    for i, j in block_pairs(len(M)):
+        part, across = _signed(_host(M[i, j])), _signed(_host(M[j, i]).T)
+        for table, turned in ((part, False), (across, True)):
+            if not np.isfinite(table).all():
+                raise _not_finite(table, turned, i, j, what)
+            top = max(top, float(np.abs(table).max()))
+            low = min(low, _least(table, i, j), key=itemgetter(0))
+        apart = min(apart, _least(-np.abs(part - across), i, j), key=itemgetter(0))
+    own = np.abs(_host(M.diagonal()))
+    if own.max() > DIAGONAL[size] * top:
+        raise _wrong_diagonal(M, what, own, top)
     if low[0] < -NEGATIVE[size] * top:
         raise ValueError(
             f"{what} must not have negative distances, got {low[0]} at {low[1]}; turn "
             "similarities into distances."
         )
-    if apart[0] > ASYMMETRIC[size] * top:
+    if -apart[0] > ASYMMETRIC[size] * top:
         r, c = apart[1]
         raise ValueError(
             f"{what} must be symmetric, got {float(M[r, c])} at ({r}, {c}) and {float(M[c, r])} "
             f"at ({c}, {r}); take (D + D.T) / 2, the larger or the smaller of both, as your "
             "distances mean it."
         )
-    return Facts(apart[0] == 0 and low[0] == 0 and diagonal[0] == 0, top)
-
-
-def _facts_if_right(M: np.ndarray, size: int) -> Facts | None:
-    """The facts of a matrix that passes every check; None where one fails, or cannot be told.
-
-    Each pair is compared once, in blocks that stay in cache; NaN and infinity are in the gaps.
-    """
-    if M.dtype.kind != "f" or not M.size:
-        return None
-    low = top = apart = 0.0
-    with np.errstate(invalid="ignore"):
-        for i, j in block_pairs(len(M), QUICK_ROWS):
-            part = M[i, j]
-            gap = part - M[j, i].T
-            low, top = min(low, float(part.min())), max(top, float(part.max()))
-            largest = float(gap.max())
-            if largest != largest:
-                return None
-            apart = max(apart, largest, -float(gap.min()))
-    own = float(np.abs(M.diagonal()).max())
-    allowed = own <= DIAGONAL[size] * top and -low <= NEGATIVE[size] * top
-    if not (allowed and apart <= ASYMMETRIC[size] * top and top < np.inf):
-        return None
-    return Facts(own == low == apart == 0, max(top, -low))
+    return Facts(False, top)
 
 
 def clean_matrix(M: Any, xp: Any) -> Any:
@@ -270,7 +258,7 @@ def precision(dtype: Any) -> int:
     return 4 if np.dtype(dtype).kind == "f" and np.dtype(dtype).itemsize <= 4 else 8
 
 
-def _signed(part: Any, xp: Any) -> Any:
+def _signed(part: Any) -> Any:
     """Numbers of which differences can be taken: unsigned integers and booleans become floats."""
     if isinstance(part, np.ndarray) and part.dtype.kind in "ub":
         return part.astype(np.float64)
@@ -281,14 +269,12 @@ def _host(part: Any) -> np.ndarray:
     return np.asarray(part.cpu() if hasattr(part, "cpu") else part)
 
 
-def _place(values: Any, i: slice, j: slice, xp: Any) -> tuple[int, int]:
-    at = int(_host(values).argmax())
-    r, c = divmod(at, values.shape[1])
-    return i.start + r, j.start + c
+def _least(table: np.ndarray, i: slice, j: slice) -> tuple[float, tuple[int, int]]:
+    r, c = divmod(int(table.argmin()), table.shape[1])
+    return float(table[r, c]), (i.start + r, j.start + c)
 
 
-def _not_finite(part: np.ndarray, across: np.ndarray, i: slice, j: slice, what: str) -> ValueError:
-    table, turned = (part, False) if not np.isfinite(part).all() else (across, True)
+def _not_finite(table: np.ndarray, turned: bool, i: slice, j: slice, what: str) -> ValueError:
     r, c = (int(k) for k in np.argwhere(~np.isfinite(table))[0])
     place = (i.start + r, j.start + c)
     place = place[::-1] if turned else place
@@ -298,19 +284,13 @@ def _not_finite(part: np.ndarray, across: np.ndarray, i: slice, j: slice, what: 
     )
 
 
-def _wrong_diagonal(
-    M: Any, what: str, diagonal: tuple[float, int], top: float, xp: Any
-) -> ValueError:
-    n, value, at = M.shape[0], *diagonal
-    blocks = [slice(s, min(s + CHECKED_ROWS, n)) for s in range(0, n, CHECKED_ROWS)]
-    alike = all(
-        bool(xp.all(xp.max(M[rows, :], axis=1) <= M[rows, rows].diagonal())) for rows in blocks
-    )
-    if alike and float(xp.max(M) - xp.min(M)) > 0:
+def _wrong_diagonal(M: Any, what: str, own: np.ndarray, top: float) -> ValueError:
+    at = int(own.argmax())
+    if all((M[i] <= M[i, i]).all() for i in range(len(M))) and M.min() < M.max():
         remedy = "it looks like similarities: pass 1 − s, or another distance made from them"
     else:
         remedy = "compute the distances in float64, or of centred data"
     return ValueError(
-        f"{what} must have zeros on its diagonal, got {value} at {at}, so it contains non-zero "
+        f"{what} must have zeros on its diagonal, got {float(own[at])} at {at}, so it contains non-zero "
         f"entries, where the largest distance is {top:g}; {remedy}."
     )

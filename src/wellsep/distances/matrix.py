@@ -132,14 +132,9 @@ class Distances(PairSpace):
             return self._read_condensed(_numbers(rows), _numbers(columns))
         if self.kind == "graph":
             return self._read_graph(rows, columns)
-        values = self.values
-        if not isinstance(rows, slice) and not isinstance(columns, slice):
-            part = values[rows[:, None], columns]
-        elif isinstance(rows, slice):
-            part = values[rows, columns]
-        else:
-            part = values[rows, :][:, columns]
-        return part
+        if isinstance(rows, slice) or isinstance(columns, slice):
+            return self.values[rows, columns]
+        return self.values[rows[:, None], columns]
 
     def _read_condensed(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         low = np.minimum(rows[:, None], columns).astype(np.int64)

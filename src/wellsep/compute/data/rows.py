@@ -152,7 +152,7 @@ class Space:
 
     def distance_rows(self) -> Any:
         """X as a table of distances, or what gives blocks of one."""
-        exact = check_matrix(self.X, "X", self.xp).exact
+        exact = check_matrix(self.X, "X").exact
         return self.X if exact else clean_matrix(self.X, self.xp)
 
     def some(self, objects: np.ndarray) -> Any:
