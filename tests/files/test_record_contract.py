@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 import wellsep as ws
 from wellsep import records
 from wellsep._files.arrays import to_json
-from wellsep._files.records import FORMAT, MANIFEST, Record
+from wellsep._files.records import MANIFEST, RECORD, Record
 from wellsep._text.sentences import Shown, Views
 from wellsep.spaces import holm
 
@@ -130,9 +130,9 @@ def test_a_record_comes_back_as_it_was(name, results, tmp_path):
 def test_the_file_of_a_record_names_its_format(name, results, tmp_path):
     folder = results[name].save(tmp_path / "record")
     manifest = json.loads((folder / MANIFEST).read_text())
-    assert manifest["format"] == FORMAT
+    assert manifest["format"] == RECORD.version
     assert manifest["record"]["kind"] == name
-    manifest["format"] = FORMAT - 1
+    manifest["format"] = RECORD.version - 1
     (folder / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(ValueError, match="was saved by an older version of wellsep; make it again"):
         type(results[name]).load(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -150,18 +151,14 @@ def read_json(text: bytes | str, what: str) -> Any:
     """Parse JSON; ``what`` opens the sentence of the error."""
     try:
         value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
-        check_depth(value, what)
-        return value
     except RecursionError:
         raise ValueError(f"{what} must not be nested so deeply, got JSON without an end.") from None
     except UnicodeDecodeError:
         raise ValueError(f"{what} must be UTF-8 text, got other bytes; save it again.") from None
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # or a number of thousands of digits
         raise ValueError(f"{what} must be valid JSON, got {error}.") from None
-    except ValueError as error:  # a number of thousands of digits
-        if str(error).startswith(what):
-            raise
-        raise ValueError(f"{what} must be valid JSON, got {error}.") from None
+    check_depth(value, what)
+    return value
 
 
 class Stored:
@@ -209,8 +206,6 @@ def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
                 map_stream(stream, version, dtype, shape, order, offset)
     except FileNotFoundError:
         raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
-    except IsADirectoryError:
-        raise ValueError(f"{what} must be a file, got a folder at {path}.") from None
     except OSError as error:
         raise OSError(error.errno, f"{what} could not be read: {error.strerror}.") from None
     return Stored(shape, dtype, partial(map_file, version, dtype, shape, order, offset), version)
@@ -218,11 +213,17 @@ def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
 
 def members(path: str | os.PathLike[str], what: str) -> list[str]:
     """The names of what lies in a .npz archive."""
+    with _opened(path, what) as archive:
+        check_packed(archive, path, what)
+        return archive.namelist()
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str], what: str) -> Iterator[zipfile.ZipFile]:
     check_regular(path, what)
     try:
         with zipfile.ZipFile(path) as archive:
-            check_packed(archive, path, what)
-            return archive.namelist()
+            yield archive
     except FileNotFoundError:
         raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
     except (*_BAD_ARCHIVE, OSError) as error:  # a damaged table of contents seeks anywhere
@@ -231,19 +232,14 @@ def members(path: str | os.PathLike[str], what: str) -> list[str]:
 
 def stored_member(path: str | os.PathLike[str], member: str, what: str) -> Stored:
     """An array in a .npz archive: memory-mapped where it is not compressed, else read."""
-    check_regular(path, what)
-    try:
-        version = Version.of(path)
-        with zipfile.ZipFile(path) as archive:
-            info = archive.getinfo(member)
-            check_member(info, what)
-            with archive.open(info) as stream:
-                shape, order, dtype = _header(stream, what)
-                head = stream.tell()
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
-    except (*_BAD_ARCHIVE, OSError) as error:
-        raise _damaged(what, error) from None
+    with _opened(path, what) as archive:
+        assert archive.fp is not None
+        version = Version.of(path, os.fstat(archive.fp.fileno()))
+        info = archive.getinfo(member)
+        check_member(info, what)
+        with archive.open(info) as stream:
+            shape, order, dtype = _header(stream, what)
+            head = stream.tell()
     _check_complete(info.file_size - head, shape, dtype, what)
     start = _data_offset(path, info) if info.compress_type == zipfile.ZIP_STORED else None
     if start is None:

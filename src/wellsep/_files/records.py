@@ -18,30 +18,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from wellsep._checks.values import check_path
-from wellsep._files.arrays import (
-    digest,
-    digest_file,
-    read_json,
-    read_npz,
-    write_npz,
-)
+from wellsep._files.arrays import digest, digest_file, read_json, read_npz, write_npz
 from wellsep._files.limits import read_bytes
 from wellsep._files.replace import locked, replace_file, write_text
 from wellsep._text.sentences import Shown, Views, shown
 
 MANIFEST = "record.json"
-FORMAT = 4
 _OLDER = ("chosen-k.json",)  # manifests of earlier versions
 _PART = re.compile(r"[a-z]+-[0-9a-f]{16}\.[a-z]+")
 _PATIENCE = 10.0  # seconds to go on reading a record that is replaced all the time
 _KINDS: dict[str, type] = {}
 R = TypeVar("R", bound="Record")
-Writer = Callable[[Path], None]
+
+
+class Form(NamedTuple):
+    """How something is saved: a manifest, what it says it is, and the file of arrays it names."""
+
+    manifest: str
+    kind: str
+    version: int
+    part: str
+
+
+RECORD = Form(MANIFEST, "record", 4, "arrays.npz")
 
 
 class Record(Shown):
@@ -61,20 +65,21 @@ class Record(Shown):
         """
         folder = check_path("folder", folder)
         arrays: dict[str, np.ndarray] = {}
-        tree = _encode(self, arrays, "record")
+        content = {"record": _encode(self, arrays, "record")}
 
-        content = {"record": tree}
-        write = {"arrays.npz": lambda path: write_npz(path, iter(arrays.items()), compress=True)}
-        save_parts(folder, MANIFEST, "record", FORMAT, content, write)
+        def write(path: Path) -> None:
+            write_npz(path, iter(arrays.items()), compress=True)
+
+        save_form(folder, RECORD, content, write)
         return folder
 
     @classmethod
     def load(cls: type[R], folder: str | os.PathLike[str]) -> R:
         """Read a record that `save` wrote."""
         folder = check_path("folder", folder)
-        content, arrays = load_parts(folder, MANIFEST, "record", FORMAT, _read_arrays)
+        content, arrays = load_form(folder, RECORD, lambda path: read_npz(path, str(path)))
         try:
-            record = _decode(content["record"], arrays["arrays.npz"])
+            record = _decode(content["record"], arrays)
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(
                 f"{folder / MANIFEST} must be whole, got a damaged part "
@@ -93,101 +98,67 @@ class Result(Views, Record):
     """A record that is shown."""
 
 
-def save_parts(
-    folder: Path,
-    manifest: str,
-    kind: str,
-    version: int,
-    content: Mapping[str, Any],
-    parts: Mapping[str, Writer],
+def save_form(
+    folder: Path, form: Form, content: Mapping[str, Any], write: Callable[[Path], None]
 ) -> None:
-    """Write files and the manifest that names them; both are replaced in one step.
-
-    Parameters
-    ----------
-    folder : Path
-        Made when absent. Nothing in it is touched but an earlier manifest of this ``kind`` and
-        the parts that it names.
-    manifest : str
-        Name of the manifest's file.
-    kind, version : str, int
-        What the manifest says it is, in which version of its format.
-    content : mapping
-        Plain JSON data that the manifest holds besides.
-    parts : mapping of str to callable
-        By a name such as ``"arrays.npz"`` a function that writes the file at the path it is given.
-    """
-    _refuse_foreign(folder / manifest, kind)
+    """Write a part and the manifest that names it beside ``content``; replace both in one step."""
+    manifest = folder / form.manifest
+    _refuse_foreign(manifest, form.kind)
     # A name that nobody else uses: two writers into one folder cannot remove each other's parts.
-    token = secrets.token_hex(8)
-    names = {part: f"{Path(part).stem}-{token}{Path(part).suffix}" for part in parts}
+    stem, suffix = os.path.splitext(form.part)
+    name = f"{stem}-{secrets.token_hex(8)}{suffix}"
     try:
-        written = {}
-        for part, write in parts.items():
-            with replace_file(folder / names[part]) as temporary:
-                write(temporary)
-                sha256 = digest_file(temporary)
-            written[part] = {"file": names[part], "sha256": sha256}
-        head = {"wellsep": kind, "format": version, "parts": written}
+        with replace_file(folder / name) as temporary:
+            write(temporary)
+            parts = {form.part: {"file": name, "sha256": digest_file(temporary)}}
+        head = {"wellsep": form.kind, "format": form.version, "parts": parts}
         text = json.dumps({**head, **content}, indent=1)
         # Else two writers could both take the same record for the one they replace.
         with locked(folder):
-            replaced = _parts_of(folder / manifest)
-            write_text(folder / manifest, text + "\n")
+            replaced = _parts_of(manifest)
+            write_text(manifest, text + "\n")
             _remove(folder, replaced)
     except BaseException:
-        if _parts_of(folder / manifest).isdisjoint(names.values()):
-            _remove(folder, names.values())
+        _remove(folder, {name} - _parts_of(manifest))
         raise
 
 
-def load_parts(
-    folder: Path,
-    manifest: str,
-    kind: str,
-    version: int,
-    read: Callable[[Path], Any],
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read what `save_parts` wrote: the manifest, and by name what ``read`` makes of each part."""
+def load_form(folder: Path, form: Form, read: Callable[[Path], Any]) -> tuple[dict[str, Any], Any]:
+    """Read what `save_form` wrote: the manifest, and what ``read`` makes of the part."""
     end = time.monotonic() + _PATIENCE
     while True:
-        found = _read_manifest(folder / manifest, kind, version)
+        manifest = _read_manifest(folder / form.manifest, form)
         try:
-            parts = {
-                part: _read_part(folder, promise, read, folder / manifest)
-                for part, promise in _promises(found, folder / manifest).items()
-            }
+            return manifest, read(_checked_part(folder / form.manifest, manifest, form))
         except FileNotFoundError:
             # Another process may have replaced the record between the two readings.
-            now = _read_manifest(folder / manifest, kind, version)
-            if now["parts"] == found["parts"] or time.monotonic() > end:
+            now = _read_manifest(folder / form.manifest, form)
+            if now["parts"] == manifest["parts"] or time.monotonic() > end:
                 raise
-        else:
-            return found, parts
 
 
-def _read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
+def _read_manifest(path: Path, form: Form) -> dict[str, Any]:
     try:
         text = read_bytes(path, str(path))
     except FileNotFoundError:
         for older in _OLDER:
-            if kind == "record" and (path.parent / older).is_file():
+            if form is RECORD and (path.parent / older).is_file():
                 raise _too_old(path.parent / older) from None
         raise FileNotFoundError(
             f"folder must hold a saved record, got no file {path.name} in {str(path.parent)!r}; "
             "save one there first, with save or in the shell with --save."
         ) from None
     manifest = read_json(text, str(path))
-    if not isinstance(manifest, dict) or manifest.get("wellsep") != kind:
-        if kind != "record" and isinstance(manifest, dict) and "wellsep" in manifest:
+    if not isinstance(manifest, dict) or manifest.get("wellsep") != form.kind:
+        if form is not RECORD and isinstance(manifest, dict) and "wellsep" in manifest:
             raise _too_old(path)
         raise ValueError(f"{path} must be a manifest written by wellsep, got another JSON file.")
     found = manifest.get("format")
-    if isinstance(found, int) and found < version:
+    if isinstance(found, int) and found < form.version:
         raise _too_old(path)
-    if found != version:
+    if found != form.version:
         raise ValueError(
-            f"{path} must have format {version}, got {found!r}; "
+            f"{path} must have format {form.version}, got {found!r}; "
             "read it with the version of wellsep that wrote it."
         )
     return manifest
@@ -199,32 +170,28 @@ def _too_old(path: Path) -> ValueError:
     )
 
 
-def _promises(manifest: dict[str, Any], path: Path) -> dict[str, Any]:
-    promises = manifest.get("parts")
-    if not isinstance(promises, dict) or not all(isinstance(p, dict) for p in promises.values()):
-        raise ValueError(f"{path} must name its parts, got {shown(promises)}; it is damaged.")
-    return promises
-
-
-def _read_part(
-    folder: Path, promise: dict[str, Any], read: Callable[[Path], Any], manifest: Path
-) -> Any:
+def _checked_part(path: Path, manifest: dict[str, Any], form: Form) -> Path:
+    """The path of the part that a manifest names, which holds what was saved."""
+    parts = manifest.get("parts")
+    promise = parts.get(form.part) if isinstance(parts, dict) else None
+    if not isinstance(promise, dict):
+        raise ValueError(f"{path} must name its parts, got {shown(parts)}; it is damaged.")
     name, sha256 = promise.get("file"), promise.get("sha256")
     if not isinstance(name, str) or not _PART.fullmatch(name):
         raise ValueError(
-            f"{manifest} must name files in its own folder, got {shown(name)}; it is damaged."
+            f"{path} must name files in its own folder, got {shown(name)}; it is damaged."
         )
-    path = folder / name
-    if not path.is_file():
+    part = path.with_name(name)
+    if not part.is_file():
         raise FileNotFoundError(
-            f"{path} is missing, but its manifest names it. Save the record again."
+            f"{part} is missing, but its manifest names it. Save the record again."
         )
-    if digest_file(path) != sha256:
+    if digest_file(part) != sha256:
         raise ValueError(
-            f"{path} is not the file that its manifest was saved with: it was replaced or damaged. "
+            f"{part} is not the file that its manifest was saved with: it was replaced or damaged. "
             "Save the record again."
         )
-    return read(path)
+    return part
 
 
 def _refuse_foreign(path: Path, kind: str) -> None:
@@ -254,14 +221,10 @@ def _parts_of(path: Path) -> set[str]:
     return {name for name in named if isinstance(name, str) and _PART.fullmatch(name)}
 
 
-def _remove(folder: Path, names: Any) -> None:
+def _remove(folder: Path, names: set[str]) -> None:
     for name in names:
         with contextlib.suppress(OSError):  # a file that cannot be removed does no harm
             (folder / name).unlink(missing_ok=True)
-
-
-def _read_arrays(path: Path) -> Callable[[str], np.ndarray]:
-    return read_npz(path, str(path)).__getitem__
 
 
 def freeze(array: Any, dtype: Any = None) -> np.ndarray:
@@ -310,24 +273,24 @@ def _encode(value: Any, arrays: dict[str, np.ndarray], path: str) -> Any:
     )
 
 
-def _decode(tree: Any, array: Callable[[str], np.ndarray]) -> Any:
+def _decode(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     if isinstance(tree, list):
-        return [_decode(item, array) for item in tree]
+        return [_decode(item, arrays) for item in tree]
     if not isinstance(tree, dict):
         return tree
     match tree.get("$"):
         case "float":
             return float(tree["value"])
         case "array":
-            return freeze(array(tree["key"]))
+            return freeze(arrays[tree["key"]])
         case "tuple":
-            return tuple(_decode(item, array) for item in tree["items"])
+            return tuple(_decode(item, arrays) for item in tree["items"])
         case "map":
-            return {_decode(key, array): _decode(value, array) for key, value in tree["items"]}
+            return {_decode(key, arrays): _decode(value, arrays) for key, value in tree["items"]}
         case "record" if tree["kind"] in _KINDS:
             kind = _KINDS[tree["kind"]]
             known = {f.name for f in fields(kind)}
-            content = {k: _decode(v, array) for k, v in tree["fields"].items() if k in known}
+            content = {k: _decode(v, arrays) for k, v in tree["fields"].items() if k in known}
             hints = _types_of(kind)
             for name, value in content.items():
                 if not _fits(value, hints.get(name, Any)):
@@ -352,10 +315,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     if origin in (Union, UnionType):
         return any(_fits(value, one) for one in arguments)
-    if hint is float:
-        return isinstance(value, float | int) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+    if hint in (int, float):
+        return isinstance(value, int | hint) and not isinstance(value, bool)
     if origin is tuple and isinstance(value, tuple):
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return all(_fits(one, arguments[0]) for one in value)

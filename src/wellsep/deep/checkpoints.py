@@ -16,15 +16,14 @@ from torch import Tensor
 from wellsep import __version__
 from wellsep._checks.values import check_path
 from wellsep._files.arrays import to_json
-from wellsep._files.records import load_parts, save_parts
+from wellsep._files.records import Form, load_form, save_form
 from wellsep._files.replace import replace_file
 from wellsep.deep.data import Scaling, choose_device
 from wellsep.deep.networks import NetworkPlan, build_network
 from wellsep.runs.folder import set_aside
 
 FORMAT = 2  # of a training's state
-_TENSORS, _RECORD = "weights.safetensors", "estimator.json"
-_KIND, _SAVED_FORMAT = "estimator", 3
+_ESTIMATOR = Form("estimator.json", "estimator", 3, "weights.safetensors")
 METHODS: dict[str, type] = {}  # by name; the package, which knows them all, puts them in
 _PLAIN = ("device_", "seed_", "n_iter_", "history_", "n_features_in_", "_n_dimensions")
 
@@ -147,8 +146,7 @@ def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
     }
     if hasattr(estimator, "feature_names_in_"):
         record["feature_names_in"] = estimator.feature_names_in_.tolist()
-    parts = {_TENSORS: partial(save_tensors, tensors=tensors, record={})}
-    save_parts(folder, _RECORD, _KIND, _SAVED_FORMAT, record, parts)
+    save_form(folder, _ESTIMATOR, record, partial(save_tensors, tensors=tensors, record={}))
     return folder
 
 
@@ -184,17 +182,17 @@ def load(folder: Any, *, device: str = "auto") -> Any:
     method = METHODS.get(str(got))
     if method is None:
         raise ValueError(
-            f"{folder / _RECORD} must name a method, got {got!r}; save the estimator again, or "
-            "load a class of your own by its own load."
+            f"{folder / _ESTIMATOR.manifest} must name a method, got {got!r}; save the "
+            "estimator again, or load a class of your own by its own load."
         )
     return restore(method, record, tensors, device)
 
 
 def read_saved(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    if not (folder / _RECORD).exists():
+    if not (folder / _ESTIMATOR.manifest).exists():
         raise FileNotFoundError(f"folder must hold a saved estimator, got {str(folder)!r}.")
-    record, parts = load_parts(folder, _RECORD, _KIND, _SAVED_FORMAT, read_tensors)
-    return record, parts[_TENSORS][0]
+    record, (tensors, _) = load_form(folder, _ESTIMATOR, read_tensors)
+    return record, tensors
 
 
 def restore(method: Any, record: dict[str, Any], tensors: dict[str, Tensor], device: str) -> Any:

@@ -291,6 +291,6 @@ def _wrong_diagonal(M: Any, what: str, own: np.ndarray, top: float) -> ValueErro
     else:
         remedy = "compute the distances in float64, or of centred data"
     return ValueError(
-        f"{what} must have zeros on its diagonal, got {float(own[at])} at {at}, so it contains non-zero "
-        f"entries, where the largest distance is {top:g}; {remedy}."
+        f"{what} must have zeros on its diagonal, got {float(own[at])} at {at}, so it "
+        f"contains non-zero entries, where the largest distance is {top:g}; {remedy}."
     )
