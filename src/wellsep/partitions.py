@@ -18,7 +18,7 @@ from wellsep._checks.arrays import (
     open_frame,
     to_numpy,
 )
-from wellsep._checks.labels import NOISE, as_labels, merge_noise
+from wellsep._checks.labels import MISSING_TEXTS, NOISE, as_labels, merge_noise
 from wellsep._files.records import Record, freeze
 from wellsep._text.sentences import count, listing, shown
 
@@ -225,6 +225,38 @@ def encode(
     codes, classes = _encode(vector, length, noise, name)
     coverage = np.array([(codes >= 0).mean()])
     return Partitions(codes[None], (classes,), (name,), coverage, noise == "penalize")
+
+
+def known_classes(truth: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of the classes that are known, and for each object whether its class is."""
+    values = to_numpy(truth, "truth").reshape(-1)
+    known = ~is_unknown(values)
+    if not known.any():
+        raise ValueError(f"truth must give objects a class, got none for {len(values)} objects.")
+    codes = encode(values[known].tolist(), noise="cluster", name="truth").codes[0]
+    if len(codes) > 1 and len(np.unique(codes)) == len(codes):
+        raise ValueError(
+            f"truth must have classes with several objects, got {len(codes)} classes of one object "
+            "each; is it a column of ids?"
+        )
+    return codes, known
+
+
+def is_unknown(values: np.ndarray) -> np.ndarray:
+    """For each true class whether it is missing: NaN, an empty text, None."""
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind == "U":
+        return np.asarray(values == "")
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    return np.array([_is_blank(value) for value in values], dtype=bool)
+
+
+def _is_blank(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, str | float | np.generic) and str(value) in ("", *MISSING_TEXTS)
 
 
 def _named_vectors(labels: Any, n_objects: int | None) -> dict[str, np.ndarray]:

@@ -8,11 +8,11 @@ import sys
 
 import numpy as np
 import pytest
-import typer
 
 import wellsep as ws
 from wellsep._files.arrays import to_json
-from wellsep.cli.main import COMMANDS, build_app, main
+from wellsep.cli.commands import COMMANDS, JOBS, load_command
+from wellsep.cli.main import main
 from wellsep.cli.options import parse_index
 from wellsep.cli.printing import print_columns, print_table, progress_bar
 from wellsep.cli.ranking import with_params
@@ -222,10 +222,15 @@ def test_every_command_shows_an_example_in_its_help(capsys):
         assert f"wellsep {name}" in capsys.readouterr().out.split("Examples:")[1]
 
 
+def test_the_list_of_commands_has_the_first_sentence_of_each_help():
+    listed = {name: text for summaries in JOBS.values() for name, text in summaries.items()}
+    helps = {name: load_command(name).help.split("\n\n")[0] for name in COMMANDS}
+    assert listed == helps
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_option_says_in_a_sentence_what_it_does(name):
-    command = typer.main.get_command(build_app()).commands[name]
-    for parameter in command.params:
+    for parameter in load_command(name).params:
         text = parameter.help or ""
         assert len(text.split()) >= 3, (parameter.name, text)
         assert text[0].isupper(), (parameter.name, text)

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import wellsep as ws
-from wellsep.cli.main import COMMANDS, main
+from wellsep.cli.commands import COMMANDS
+from wellsep.cli.main import main
 from wellsep.cli.wording import Flag, flags_of, in_shell_words
 
 

@@ -15,7 +15,8 @@ import typer
 
 import wellsep as ws
 from wellsep._text.glossary import WORDS
-from wellsep.cli.main import COMMANDS, main
+from wellsep.cli.commands import COMMANDS
+from wellsep.cli.main import main
 from wellsep.partitions import Partitions
 from wellsep.records import Judgement
 
@@ -326,9 +327,16 @@ def test_the_help_of_rank_is_at_most_70_lines_with_what_matters_first(capsys, mo
 def test_commands_are_listed_by_job(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     _, out, _ = run(capsys, "--help")
-    listed = re.findall(r"^│ ([a-z][a-z-]*) ", out.partition("─ Commands")[2], re.MULTILINE)
-    jobs = ["rank", "score", "choose-k", "cluster", "describe", "stability", "resolutions", "train"]
-    assert listed == ["explore", *jobs, "report", "explain", "settle", "indices", "demo"]
+    panels = re.findall(r"^╭─ ([A-Z][a-z ]+) ─+╮\n(.*?)^╰", out, re.MULTILINE | re.DOTALL)
+    listed = {job: re.findall(r"^│ ([a-z][a-z-]*) ", text, re.MULTILINE) for job, text in panels}
+    assert listed.pop("Options") == []
+    assert listed == {
+        "Make clusterings": ["explore", "choose-k", "cluster", "train"],
+        "Judge clusterings": ["rank", "score"],
+        "Look at clusters": ["describe", "stability", "resolutions"],
+        "Use a saved result": ["report", "explain", "settle"],
+        "Learn": ["indices", "demo"],
+    }
 
 
 def test_lines_of_stderr_wrap_between_words_in_a_terminal(capsys, monkeypatch):

@@ -9,11 +9,10 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-import typer
 
 import wellsep as ws
 from wellsep import partitions
-from wellsep.cli.main import build_app
+from wellsep.cli.commands import load_command
 from wellsep.evaluate import options as options_module
 from wellsep.evaluate import rank_confidence
 from wellsep.evaluate.options import (
@@ -72,8 +71,7 @@ CALLED = {"index": "indices", "input_data": "X"}
 
 
 def flags_of_rank():
-    command = typer.main.get_command(build_app("rank")).commands["rank"]
-    return {parameter.name: parameter for parameter in command.params}
+    return {parameter.name: parameter for parameter in load_command("rank").params}
 
 
 def test_a_flag_of_rank_is_an_option_of_judge_or_names_a_file():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from faults.commands import LINES, command_fault, damaged_lines, write_files
 
-from wellsep.cli.main import COMMANDS
+from wellsep.cli.commands import COMMANDS
 
 pytestmark = pytest.mark.faults
 

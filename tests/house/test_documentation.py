@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import shlex
 import tomllib
@@ -10,12 +9,12 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-import typer
 from golden import ROOT
 from sklearn.datasets import make_blobs
 
 import wellsep
-from wellsep.cli.main import COMMANDS, build_app, main
+from wellsep.cli.commands import COMMANDS, load_command
+from wellsep.cli.main import main
 
 PAGES = [
     path
@@ -45,16 +44,10 @@ def commands_of(path):
     return re.findall(r"^wellsep [a-z-]+ .*", "\n".join(fenced), re.M)
 
 
-@functools.cache
-def commands_of_the_program():
-    return typer.main.get_command(build_app()).commands
-
-
 @pytest.mark.parametrize("path", [*PAGES, *sorted((ROOT / "examples").glob("*.py"))], ids=name_of)
 def test_the_program_takes_the_options_of_the_commands_that_a_page_shows(path):
-    commands = commands_of_the_program()
     lines = [shlex.split(line.split(" > ")[0], comments=True)[1:] for line in commands_of(path)]
-    parsed = [commands[n].make_context(n, rest) for n, *rest in lines if "--help" not in rest]
+    parsed = [load_command(n).make_context(n, rest) for n, *rest in lines if "--help" not in rest]
     assert all(context.params for context in parsed)
 
 

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
+from sklearn.exceptions import FitFailedWarning
 
 import wellsep as ws
+from wellsep._checks.arrays import check_data, spreads_apart
+from wellsep._files.arrays import stored_npy
 from wellsep._text.sentences import count
-from wellsep.cli import options
-from wellsep.cli.deliver import Outputs, check_target, command_of, write_columns, wrote
+from wellsep.cli import methods, options
+from wellsep.cli.deliver import Outputs, check_target, command_of, print_json, write_columns, wrote
+from wellsep.cli.methods import METHODS, clusterer, scaled
 from wellsep.cli.options import (
     ONE_CLUSTER,
-    clusterer,
     parse_count,
     parse_index,
     parse_range,
     parse_settings,
 )
-from wellsep.cli.printing import print_columns, print_json, print_line, print_table, progress_bar
-from wellsep.cli.reading import TableReader, named, scaled
+from wellsep.cli.printing import print_columns, print_line, print_table, progress_bar
+from wellsep.cli.reading import TableReader, named
 from wellsep.cli.wording import in_shell_words
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from wellsep.cluster.k_choice.result import ChosenK
+from wellsep.cluster.fitting import fit_labels
+from wellsep.cluster.k_choice.result import ChosenK
 
 BATCHED = ("k-means", "cf-means")  # methods that read a file in batches
 
@@ -44,7 +45,7 @@ def choose_k(
             "default 2:15, extended to 25 if an index picks 15.",
         ),
     ] = None,
-    method: options.Method = "k-means",
+    method: methods.Method = "k-means",
     index: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,7 +63,7 @@ def choose_k(
         int, typer.Option(help="Number of fits for each K, each with another seed.")
     ] = 1,
     space: options.Space = None,
-    scale: options.Scale = False,
+    scale: methods.Scale = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     output: options.Labels = None,
@@ -86,8 +87,6 @@ def choose_k(
       wellsep choose-k data.h5ad --space X_pca
       wellsep choose-k data.csv --report page.html
     """
-    from sklearn.exceptions import FitFailedWarning
-
     outputs = Outputs(as_json, save, output, report, labels=True, context=context)
     outputs.check(data)
     voting: dict[str, Any] = {} if not index else {"indices": [parse_index(i) for i in index]}
@@ -99,7 +98,7 @@ def choose_k(
         chosen = ws.choose_k(
             X,
             None if k is None else parse_range(k),
-            estimator=None if method == options.METHODS[0] else clusterer(method, None),
+            estimator=None if method == METHODS[0] else clusterer(method, None),
             gate=gate,
             n_repeats=repeats,
             random_state=seed,
@@ -143,12 +142,12 @@ def cluster(
             "--clusters", "-k", parser=parse_count, metavar="INTEGER", help="Number of clusters."
         ),
     ],
-    method: options.Method = "cf-means",
+    method: methods.Method = "cf-means",
     output: options.Labels = None,
     centers: Annotated[
         Path | None, typer.Option(help="Also write the cluster centres to this npy file.")
     ] = None,
-    settings: options.Settings = None,
+    settings: methods.Settings = None,
     batch: Annotated[
         int | None,
         typer.Option(
@@ -157,7 +156,7 @@ def cluster(
         ),
     ] = None,
     space: options.Space = None,
-    scale: options.Scale = False,
+    scale: methods.Scale = False,
     seed: options.Seed = 0,
     report: options.Report = None,
     ids: options.Ids = None,
@@ -174,10 +173,6 @@ def cluster(
       wellsep cluster data.parquet --method k-means -k 12 --scale --report page.html
       wellsep cluster large.npy -k 100 --batch 50000 -o labels.npy
     """
-    import numpy as np
-
-    from wellsep.cluster.fitting import fit_labels
-
     outputs = Outputs(as_json, output=output, labels=True, report=report, context=context)
     outputs.check(data)
     check_target("centers", centers, (".npy",), data)
@@ -240,8 +235,6 @@ def _read(
     reader: TableReader, path: Path, scale: bool, space: str | None
 ) -> tuple[Any, Any, np.ndarray | None]:
     """The data, scaled where that is asked for and as they are, and the ids of the objects."""
-    from wellsep._checks.arrays import check_data, spreads_apart
-
     matrix, names = reader.data(path, space)
     X = check_data(matrix, name=path.name, sparse=True)
     warning = None if scale else spreads_apart(X, reader.features)
@@ -252,8 +245,6 @@ def _read(
 
 def _open_map(path: Path, method: str, scale: bool) -> np.ndarray:
     """The matrix in an npy file, left there and read in batches."""
-    from wellsep._files.arrays import stored_npy
-
     if method not in BATCHED:
         raise ValueError(f"batch must be left out for {method}; use {' or '.join(BATCHED)}.")
     if scale:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import wellsep as ws
 from wellsep._files.limits import is_anndata
-from wellsep.cli import options
+from wellsep._files.records import MANIFEST
+from wellsep.adapters import load_any
+from wellsep.adapters.anndata import clusterings_of
+from wellsep.cli import methods, options
 from wellsep.cli.deliver import Outputs
-from wellsep.cli.options import clusterer, parse_settings
+from wellsep.cli.methods import clusterer, scaled
+from wellsep.cli.options import parse_settings
 from wellsep.cli.printing import (
     ALL_ROWS,
     print_columns,
@@ -20,12 +24,9 @@ from wellsep.cli.printing import (
     progress_bar,
     rows_shown,
 )
-from wellsep.cli.reading import TableReader, named, scaled, the_only_one
+from wellsep.cli.reading import TableReader, named, the_only_one
 from wellsep.cli.wording import flags_of, in_shell_words
-
-if TYPE_CHECKING:
-    from wellsep.cluster.resampling.result import Stability
-    from wellsep.evaluate import ClusterDescription, ResolutionTree
+from wellsep.records import ChosenK, ClusterDescription, ResolutionTree, Stability
 
 
 def describe(
@@ -47,7 +48,7 @@ def describe(
         ),
     ] = "exclude",
     space: options.Space = None,
-    scale: options.Scale = False,
+    scale: methods.Scale = False,
     output: options.Table = None,
     report: options.Report = None,
     save: options.Keep = None,
@@ -68,8 +69,6 @@ def describe(
       wellsep describe data.h5ad --labels leiden_1.0 --space X_pca -o clusters.csv
       wellsep describe data.csv labels.csv --report page.html
     """
-    from wellsep.cluster.resampling.result import Stability
-
     outputs = Outputs(as_json, save, output, report, context=context)
     outputs.check(data, labels)
     record = None if stability is None else Stability.load(stability)
@@ -126,7 +125,7 @@ def stability(
             "labels.",
         ),
     ] = None,
-    method: options.Method = "k-means",
+    method: methods.Method = "k-means",
     partitions: options.Column = None,
     n_draws: Annotated[int, typer.Option("--draws", help="Number of random samples.")] = 50,
     subsample: Annotated[
@@ -147,7 +146,7 @@ def stability(
         ),
     ] = None,
     space: options.Space = None,
-    scale: options.Scale = False,
+    scale: methods.Scale = False,
     seed: options.Seed = 0,
     n_jobs: options.Jobs = None,
     output: options.Table = None,
@@ -286,16 +285,9 @@ def print_tree(tree: ResolutionTree) -> None:
 
 def _clusterings(source: str, labels: str | None) -> Any:
     """The clusterings of a source; a saved choice of K is one."""
-    from wellsep._files.records import MANIFEST
-    from wellsep.adapters import load_any
-
     if (Path(source) / MANIFEST).is_file():
-        from wellsep.cluster.k_choice.result import ChosenK
-
         return ChosenK.load(source)
     if is_anndata(source):
-        from wellsep.adapters.anndata import clusterings_of
-
         runs = clusterings_of(source, labels)
     else:
         runs = load_any(source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import wellsep as ws
-from wellsep.cli.printing import print_error, print_json
+from wellsep._files.arrays import to_json
+from wellsep.cli.printing import print_error
+from wellsep.tables.writing import write_array, write_table
 
 TABLES = (".csv", ".tsv", ".parquet")
 PAGES = (".html", ".htm")
@@ -68,11 +71,17 @@ class Outputs:
             wrote(self.report)
 
 
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    plain = to_json(value, nan="null", other=str)
+    text = json.dumps(plain, indent=2, ensure_ascii=False)
+    # JSON escapes the usual control characters; the others could turn text round as well.
+    shown = "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
+    sys.stdout.write(shown + "\n")
+
+
 def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
     """Write columns as a table; to an npy file the last one."""
-
-    from wellsep.tables.writing import write_array, write_table
-
     if path.suffix == ".npy":
         write_array(path, list(columns.values())[-1])
     else:

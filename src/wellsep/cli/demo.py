@@ -7,12 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from sklearn.cluster import KMeans
+from sklearn.decomposition import NMF, PCA
+from sklearn.manifold import TSNE, Isomap, SpectralEmbedding
+from sklearn.random_projection import GaussianRandomProjection
+from threadpoolctl import threadpool_limits
 
 import wellsep as ws
 from wellsep.cli import options
-from wellsep.cli.deliver import check_target
-from wellsep.cli.printing import print_columns, print_json, print_line, progress_bar
+from wellsep.cli.deliver import check_target, print_json
+from wellsep.cli.printing import print_columns, print_line, progress_bar
 
 CLUSTERS = (6, 10, 14)
 N_SHOWN = 7  # clusterings
@@ -32,8 +38,6 @@ def demo(
       wellsep demo
       wellsep demo /tmp/demo
     """
-    import numpy as np
-
     digits = ws.load_dataset("digits", flatten=True)
     check_target("folder", folder, None)
     runs = make_runs(digits.X, folder / "runs")
@@ -105,9 +109,6 @@ def make_runs(X: Any, folder: Path) -> Any:
 
     One thread makes them: with two, neighbours at equal distances come in another order.
     """
-    from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
-
     done, total = 0, 7 * len(CLUSTERS)
     with progress_bar() as told, threadpool_limits(limits=1):
         for name, Z in _spaces(X):
@@ -130,11 +131,6 @@ def make_runs(X: Any, folder: Path) -> Any:
 
 def _spaces(X: Any) -> Iterator[tuple[str, Any]]:
     """Yield embeddings a practitioner might try; the last two are poor on purpose."""
-    import numpy as np
-    from sklearn.decomposition import NMF, PCA
-    from sklearn.manifold import TSNE, Isomap, SpectralEmbedding
-    from sklearn.random_projection import GaussianRandomProjection
-
     yield "t-SNE 2", TSNE(2, max_iter=500, random_state=0).fit_transform(X)
     yield "PCA 20", PCA(20, random_state=0).fit_transform(X)
     yield "NMF 10", NMF(10, init="nndsvda", max_iter=400, tol=1e-3, random_state=0).fit_transform(X)

@@ -15,6 +15,8 @@ from wellsep.cli.deliver import Outputs
 from wellsep.cli.options import ONE_CLUSTER, cache_folder, parse_range
 from wellsep.cli.printing import print_columns, print_error, print_line, progress_bar
 from wellsep.cli.reading import TableReader, named
+from wellsep.runs import NoRuns
+from wellsep.tables.reading import is_table, read_table
 
 SHOWN = ("rank", "partition", "clusters", "score", "coverage")
 MOST_SHOWN = 10  # candidates of the table
@@ -119,9 +121,6 @@ def _print_found(found: Any) -> None:
 
 def _read(path: Path, flags: dict[str, Any]) -> tuple[Any, Any]:
     """The data as `explore` takes them, and the names of the objects; words and gaps may be."""
-    from wellsep.runs import NoRuns
-    from wellsep.tables.reading import is_table, read_table
-
     if path.is_dir() and not is_anndata(path):
         try:
             runs = ws.load_runs(path)

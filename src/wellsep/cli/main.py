@@ -1,116 +1,46 @@
-"""The command line app: which module holds which command, and the exit codes.
-
-A command named ``choose-k`` is the function ``choose_k`` of the module that COMMANDS names. These
-modules import the library inside their functions, so that ``--help`` stays quick.
-"""
+"""The command line app: what its words do before a command runs, and the exit codes."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import functools
-import importlib
-import importlib.util
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.models import ArgumentInfo
 
 from wellsep import __version__
+from wellsep.cli.commands import JOBS, Commands
 from wellsep.cli.printing import print_error
+from wellsep.cli.wording import flags_of, in_shell_words, with_its_flag
 
-COMMANDS = {  # by job, then what reads or shows
-    "explore": "exploring",
-    "rank": "ranking",
-    "score": "scoring",
-    "choose-k": "clustering",
-    "cluster": "clustering",
-    "describe": "clusters",
-    "stability": "clusters",
-    "resolutions": "clusters",
-    "train": "training",
-    "report": "saved",
-    "explain": "saved",
-    "settle": "saved",
-    "indices": "scoring",
-    "demo": "demo",
-}
 DEBUG_VARIABLE = "WELLSEP_DEBUG"
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 # What the library raises for bad input. An error with an attribute exit_code decides by itself.
 BAD_INPUT = (ValueError, TypeError, OSError, ImportError, KeyError)
 
 
-METAVARS = {int: "N", float: "NUMBER", str: "TEXT", bool: ""}
-
-
-def with_metavars(function: Callable[..., None]) -> Callable[..., None]:
-    """Give each option a word for its value, in place of a Python type."""
-    hints = get_type_hints(function, include_extras=True)
-    function.__annotations__ = hints  # typer reads the very records that get a word here
-    for name, hint in hints.items():
-        kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-        for info in extras:
-            if getattr(info, "metavar", "") is not None:
-                continue
-            if isinstance(info, ArgumentInfo):
-                info.metavar = name.upper()
-            elif "Path" in str(kind):
-                info.metavar = "FOLDER" if "folder" in str(info.help).lower() else "FILE"
-            else:
-                plain = next((one for one in METAVARS if one.__name__ in str(kind)), str)
-                info.metavar = METAVARS[plain]
-    return function
-
-
-class _Plain:
-    """Shows no type for a flag or an argument in the help."""
-
-    def get_params(self, ctx: Any) -> Any:
-        parameters = super().get_params(ctx)  # type: ignore[misc]
-        for parameter in parameters:
-            if getattr(parameter, "is_flag", False):
-                parameter.metavar = ""
-            elif parameter.param_type_name == "argument":
-                parameter.display_type_rich = lambda ctx: None  # its name says enough
-        return parameters
-
-
-class PlainCommand(_Plain, TyperCommand):
-    """A command with plain help."""
-
-
-class PlainGroup(_Plain, TyperGroup):
-    """A group of commands with plain help."""
-
-
-@functools.cache
-def build_app(only: str | None = None) -> typer.Typer:
-    """Build the app with all commands, or with one; then only its module is imported."""
+def build_app() -> typer.Typer:
+    """Build the app; its commands are imported when they are called."""
     app = typer.Typer(
         name="wellsep",
         help="Rank, score and make clusterings, without true labels.",
         epilog="The help of each command has examples: wellsep score --help",
         no_args_is_help=True,
         add_completion=True,
-        cls=PlainGroup,
+        cls=Commands,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_shared_options)
-    for name, module_name in COMMANDS.items():
-        module_path = f"wellsep.cli.{module_name}"
-        if only not in (None, name) or importlib.util.find_spec(module_path) is None:
-            continue
-        function = getattr(importlib.import_module(module_path), name.replace("-", "_"))
-        app.command(name, cls=PlainCommand)(with_metavars(function))
+    for job, summaries in JOBS.items():
+        for name, summary in summaries.items():
+            app.command(name, help=summary, rich_help_panel=job)(lambda: None)
     return app
 
 
@@ -123,10 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments or bool(os.environ.get(DEBUG_VARIABLE))
     named = next((word for word in arguments if not word.startswith("-")), None)
     try:
-        # A single command would lose its name in typer, hence the callback in build_app.
-        app = build_app(named if named in COMMANDS else None)
         with _plain_warnings(named), _whole_output():
-            app(arguments, prog_name="wellsep")
+            build_app()(arguments, prog_name="wellsep")
     except SystemExit as end:
         if interruption := _interruption_behind(end):
             return _interrupted(interruption)
@@ -213,8 +141,6 @@ def _sentence(error: Exception, command: str | None, arguments: Sequence[str]) -
 
 def _in_words(text: str, command: str | None, arguments: Sequence[str] | None = None) -> str:
     """A sentence of the library in the words of the shell, its beginning by the flag given."""
-    from wellsep.cli.wording import flags_of, in_shell_words, with_its_flag
-
     flags = flags_of(command)
     if arguments is not None:
         text = with_its_flag(text, arguments, flags)

@@ -11,8 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-import wellsep as ws
-
 SHORT_NAMES = {"lr": "learning_rate", "k": "n_clusters", "batch": "batch_size"}
 
 
@@ -119,35 +117,8 @@ def cache_folder(text: str | None) -> Path | None:
     return Path(base) / "wellsep" / "scores"
 
 
-def clusterer(
-    method: str, k: int | None, seed: int | None = None, settings: dict[str, Any] | None = None
-) -> Any:
-    """A clusterer by the name of its method, with its parameters."""
-    from sklearn.cluster import AgglomerativeClustering
-    from sklearn.mixture import GaussianMixture
-
-    from wellsep._checks.arrays import check_choice, check_count
-
-    check_choice("method", method, METHODS)
-    model = {
-        "k-means": ws.KMeans(n_init=10),
-        "cf-means": ws.CFMeans(),
-        "lof-k-means": ws.LOFKMeans(n_neighbors=5),
-        "robust-k-means": ws.RobustKMeans(),
-        "ward": AgglomerativeClustering(),
-        "gaussian-mixture": GaussianMixture(),
-    }[method]
-    if method != "ward":
-        model.set_params(random_state=seed)
-    if k is not None:
-        name = "n_components" if method == "gaussian-mixture" else "n_clusters"
-        model.set_params(**{name: check_count("k", k)})
-    return model.set_params(**(settings or {}))
-
-
 ONE_CLUSTER = 3  # exit code of choose-k and explore where there is no structure
 FILES, COMPUTING = "Files", "Computing"  # panels of the help
-METHODS = ("k-means", "cf-means", "lof-k-means", "robust-k-means", "ward", "gaussian-mixture")
 
 Data = Annotated[
     Path,
@@ -196,21 +167,6 @@ Columns = Annotated[
         help="Columns of a table by name, pattern or number from 1: f1,f2 or 'f*'",
         rich_help_panel=FILES,
     ),
-]
-Method = Annotated[
-    str, typer.Option("--method", "-m", help=f"Clustering method: {', '.join(METHODS)}.")
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A parameter of the method, such as n_init=20 or n_neighbors=10. Repeat for more.",
-    ),
-]
-Scale = Annotated[
-    bool,
-    typer.Option("--scale", help="First scale every column to mean 0 and standard deviation 1."),
 ]
 Column = Annotated[
     str | None,

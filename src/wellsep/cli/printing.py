@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,17 +28,6 @@ _SHORT = 12  # letters of a text that is always printed whole
 def rows_shown() -> int | None:
     """How many rows of a long table are printed: 40 on a terminal, else all."""
     return 40 if sys.stdout.isatty() else None
-
-
-def print_json(value: Any) -> None:
-    """Print one JSON document."""
-    from wellsep._files.arrays import to_json
-
-    plain = to_json(value, nan="null", other=str)
-    text = json.dumps(plain, indent=2, ensure_ascii=False)
-    # JSON escapes the usual control characters; the others could turn text round as well.
-    shown = "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
-    sys.stdout.write(shown + "\n")
 
 
 def print_table(

@@ -7,12 +7,14 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import wellsep as ws
+from wellsep._files.maps import maps_held
 from wellsep._text.sentences import cell, printable
+from wellsep.adapters import load_any
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, check_target, wrote
 from wellsep.cli.options import COMPUTING, cache_folder, parse_ace, parse_index
@@ -29,9 +31,7 @@ from wellsep.cli.printing import (
 )
 from wellsep.cli.reading import TableReader, read_objects, read_truth, truth_file
 from wellsep.cli.wording import flags_of, in_shell_words
-
-if TYPE_CHECKING:
-    from wellsep.evaluate import Agreement, Judgement
+from wellsep.compute.engine.dask.client import describe, open_client
 
 Pattern = str | None
 # Panels of the help; the flags that matter most stand before them.
@@ -188,9 +188,6 @@ def rank(
 
     Words in the table: a partition is a clustering, a space an embedding; wellsep explain --words
     """
-    from wellsep._files.maps import maps_held
-    from wellsep.adapters import load_any
-
     kept = cache_folder(cache)
     dip, switches = parse_ace(ace)
     with (
@@ -234,7 +231,7 @@ def rank(
         known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
         beside = {} if known is None else {"agreement_with_truth": known.columns()}
 
-        def show(judgement: Judgement) -> None:
+        def show(judgement: Any) -> None:
             print_judgement(judgement)
             if known is not None:
                 print_agreement(known)
@@ -261,8 +258,6 @@ def _what_is_kept(cache: Path | None) -> str:
 @contextlib.contextmanager
 def _cluster(address: str) -> Iterator[Any]:
     """Connect to the scheduler, and print the address of its dashboard."""
-    from wellsep.compute.engine.dask.client import describe, open_client
-
     with open_client(address) as client:
         sys.stderr.write(describe(client) + "\n")
         # We report a lost scheduler in one sentence; Dask would add a traceback.
@@ -278,7 +273,7 @@ def _show_progress() -> Iterator[Callable[[int, int, str], None]]:
         yield lambda done, total, name: told(done, total, phases.get(name, "Scoring spaces"))
 
 
-def print_judgement(judgement: Judgement) -> None:
+def print_judgement(judgement: Any) -> None:
     """Print the verdict first, then the table, then how it came about."""
     flags = flags_of("rank")
     for sentence in judgement.verdict.sentences():
@@ -296,7 +291,7 @@ def print_judgement(judgement: Judgement) -> None:
     print_embeddings(judgement)
 
 
-def print_embeddings(judgement: Judgement) -> None:
+def print_embeddings(judgement: Any) -> None:
     """Print the best embeddings, where there are several."""
     found = judgement.embeddings
     if found is None or len(found.embeddings) < 2:
@@ -339,7 +334,7 @@ def with_params(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {**first, "params": text, **{k: v for k, v in table.items() if k not in first}}
 
 
-def print_agreement(known: Agreement) -> None:
+def print_agreement(known: Any) -> None:
     table = known.columns()
     table["pick"] = [printable(name, 30) for name in table["pick"]]
     first = ("ranking", *(name for name in table if name.endswith("_of_pick")), "pick")

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from wellsep._files.limits import is_anndata
 from wellsep._text.sentences import count, quoted
+from wellsep.adapters import runs_from_anndata
+from wellsep.adapters.anndata_entries import read_column, read_space
 from wellsep.cli.printing import print_error
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-
-    from wellsep.runs import Runs
-    from wellsep.tables.reading import Table, TableChoice
-
+from wellsep.partitions import known_classes
+from wellsep.runs import Runs
+from wellsep.tables.matching import match_rows
+from wellsep.tables.reading import (
+    NO_IDS,
+    Table,
+    TableChoice,
+    is_table,
+    matching_columns,
+    read_array,
+    read_labels,
+    read_matrix,
+    read_table,
+)
 
 TAKE_ROWS = "sort their rows alike, or say --ids none and name the columns to take"
 
@@ -39,8 +49,6 @@ class TableReader:
         labels: Sequence[Path] = (),
         partitions: str | None = None,
     ) -> None:
-        from wellsep.tables.reading import NO_IDS, TableChoice
-
         self.said: list[str] = []
         self.features: tuple[str, ...] | None = None
         self.objects: np.ndarray | None = None
@@ -63,12 +71,8 @@ class TableReader:
 
     def data(self, path: Path, space: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
         """Features, objects × features, or one embedding of AnnData; and the ids of the objects."""
-        from wellsep.tables.reading import is_table, read_matrix, read_table
-
         ids, more, self.features = None, [], None
         if is_anndata(path):
-            from wellsep.adapters.anndata_entries import read_space
-
             _refuse_columns(path, self.choices[path])
             matrix = read_space(path, space)
         elif space is not None:
@@ -94,8 +98,6 @@ class TableReader:
         """
         X, objects = self.data(data, space)
         if not self.label_choices and is_anndata(data):
-            from wellsep.adapters import runs_from_anndata
-
             runs = runs_from_anndata(data, space, self.partition_names)
             for note in runs.notes:
                 print_error(note)
@@ -126,10 +128,6 @@ class TableReader:
 
     def truth(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
         """True classes, empty for objects without one, and the ids of the objects."""
-        import numpy as np
-
-        from wellsep.evaluate.truth import known_classes
-
         found, ids, more = _labels(path, self.choices[path], gaps=True)
         if len(found) != 1:
             raise ValueError(
@@ -156,8 +154,6 @@ class TableReader:
 
     def in_order(self, ids: Any, first: str, others: Any, path: Path, values: Any) -> Any:
         """Values of a file in the order of the ids of ``first``; what was done is told."""
-        from wellsep.tables.matching import match_rows
-
         rows, sentence = match_rows(ids, others, first, path.name, TAKE_ROWS)
         if sentence is not None and sentence not in self.said:
             self.said.append(sentence)
@@ -178,8 +174,6 @@ def _shared_out(
     """Those of the names that each file has a column for; one file is asked for all of them."""
     if len(paths) < 2 or not names:
         return [tuple(names) or None] * len(paths)
-    from wellsep.tables.reading import matching_columns
-
     found = [[] if is_anndata(path) else matching_columns(path, names, header) for path in paths]
     for name in names:
         if not any(name in own for own in found):
@@ -203,17 +197,6 @@ def the_only_one(partitions: Mapping[str, Any], data: Path) -> Any:
     return next(iter(partitions.values()))
 
 
-def scaled(X: Any, scale: bool) -> Any:
-    """The data, with every column scaled to standard deviation 1 where that is asked for."""
-    if not scale:
-        return X
-    from scipy.sparse import issparse
-    from sklearn.preprocessing import StandardScaler
-
-    # Distances do not depend on the mean, and without it sparse data stay sparse.
-    return StandardScaler(with_mean=not issparse(X)).fit_transform(X)
-
-
 def truth_file(truth: str | None, sources: Sequence[str]) -> Path | None:
     """The file of true classes; None where they are a column of the AnnData that is judged."""
     if truth is None or (
@@ -232,8 +215,6 @@ def read_truth(
     """Read the true classes, one for each object of the runs."""
     path = truth_file(truth, sources)
     if path is None:
-        from wellsep.adapters.anndata_entries import read_column
-
         return read_column(sources[0], truth)
     classes, ids = reader.truth(path)
     if runs is None:
@@ -267,8 +248,6 @@ def read_objects(reader: TableReader, path: Path, runs: Any) -> Any:
     A table has one row for each object of the runs. No column is left out: one that holds the ids
     of the runs gives the order, any other column of texts is what the objects say.
     """
-    from wellsep.tables.reading import TableChoice, read_array, read_table
-
     if path.is_dir():
         return path
     if path.suffix == ".npy":
@@ -293,8 +272,6 @@ def read_objects(reader: TableReader, path: Path, runs: Any) -> Any:
 def _labels(
     path: Path, choice: TableChoice, *, gaps: bool
 ) -> tuple[dict[str, np.ndarray], np.ndarray | None, list[str]]:
-    from wellsep.tables.reading import is_table, read_labels, read_table
-
     if not is_table(path):
         _refuse_columns(path, choice)
         return read_labels(path), None, []

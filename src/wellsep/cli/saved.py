@@ -10,16 +10,18 @@ import typer
 import wellsep as ws
 from wellsep._files.limits import is_anndata
 from wellsep._text.glossary import WORDS
+from wellsep.adapters import load_any
 from wellsep.cli import options
 from wellsep.cli.deliver import (
     PAGES,
     Outputs,
     check_target,
     command_of,
+    print_json,
     write_columns,
     wrote,
 )
-from wellsep.cli.printing import print_json, print_line
+from wellsep.cli.printing import print_line
 from wellsep.cli.reading import (
     TableReader,
     named,
@@ -28,6 +30,9 @@ from wellsep.cli.reading import (
     truth_file,
 )
 from wellsep.cli.wording import flags_of, in_shell_words
+
+OF_ONE_FILE = ("ChosenK", "Stability")  # results that are made from one data file
+JUDGEMENT = "Judgement"
 
 
 def report(
@@ -75,14 +80,11 @@ def report(
       wellsep stability data.csv -k 3 --save stable/
       wellsep report stable/ --runs data.csv
     """
-    from wellsep.cluster.k_choice.result import ChosenK
-    from wellsep.cluster.resampling.result import Stability
-
     check_target("output", output, PAGES, *(runs or ()), truth)
     if not result.is_dir():
         raise FileNotFoundError(f"result must be a folder that was saved, got {str(result)!r}.")
     found = ws.load(result)
-    ranked = not isinstance(found, ChosenK | Stability)
+    ranked = type(found).__name__ not in OF_ONE_FILE
     if runs and not ranked and len(runs) > 1:
         raise ValueError(f"runs must be one data file for this result, got {len(runs)}.")
     data = None if not runs or ranked else Path(runs[0])
@@ -114,10 +116,7 @@ def report(
 
 def _runs(result: Any, sources: list[str]) -> Any:
     """The runs that were judged; from AnnData the embeddings and columns that the result names."""
-    from wellsep.adapters import load_any
-    from wellsep.evaluate import Judgement
-
-    if len(sources) > 1 or not is_anndata(sources[0]) or not isinstance(result, Judgement):
+    if len(sources) > 1 or not is_anndata(sources[0]) or type(result).__name__ != JUDGEMENT:
         return load_any(sources)
     scores = result.scores
     return load_any(sources, spaces=list(scores.spaces) or None, labels=list(scores.partitions))
@@ -147,11 +146,9 @@ def settle(
       wellsep settle result/
       wellsep settle result/ --answers answers.json --output labels.csv
     """
-    from wellsep.evaluate import Judgement
-
     outputs = Outputs(as_json, output=output, labels=True)
     outputs.check(answers)
-    judgement = Judgement.load(result)
+    judgement = _load_judgement(result)
     groups = judgement.settle(answers)
     if as_json:
         questions = [question.to_plain() for question in judgement.questions]
@@ -190,10 +187,15 @@ def explain(
         return
     if result is None:
         raise ValueError("result must be a folder that wellsep rank --save wrote, got none.")
-    from wellsep.evaluate import Judgement
-
-    judgement = Judgement.load(result)
+    judgement = _load_judgement(result)
     if as_json:
         print_json(judgement.to_dict())
         return
     print_line(in_shell_words(judgement.explain(), flags_of("rank")))
+
+
+def _load_judgement(folder: Path) -> Any:
+    judgement = ws.load(folder)
+    if type(judgement).__name__ != JUDGEMENT:
+        raise ValueError(f"{folder} must hold a {JUDGEMENT}, got a {type(judgement).__name__}.")
+    return judgement

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import wellsep as ws
 from wellsep._files.limits import is_anndata
+from wellsep._text.sentences import meant, shown
 from wellsep.cli import options
-from wellsep.cli.deliver import Outputs
+from wellsep.cli.deliver import Outputs, print_json
 from wellsep.cli.options import parse_index
 from wellsep.cli.printing import (
     ALL_ROWS,
     print_columns,
     print_in_parts,
-    print_json,
     print_line,
     rows_shown,
 )
 from wellsep.cli.reading import TableReader
-
-if TYPE_CHECKING:
-    from wellsep.indices import Index, PartitionScores
-
 
 FACTS = (
     "title", "words", "direction", "range", "params", "metrics", "cost", "laws", "sparse",
@@ -59,10 +55,13 @@ def indices(
       wellsep indices silhouette
       wellsep indices --json
     """
-    from wellsep.indices.index_names import parse_indices
-
     if name is not None:
-        entry = parse_indices([name], what="NAME")[0][0]
+        if name not in ws.INDICES:
+            raise ValueError(
+                f"NAME must be among {', '.join(ws.INDICES)}; got {shown(name)}"
+                f"{meant(name, ws.INDICES)}"
+            )
+        entry = ws.INDICES[name]
         if as_json:
             print_json(_facts(entry))
         else:
@@ -88,15 +87,15 @@ def indices(
     print_line("All about one of them: wellsep indices silhouette")
 
 
-def _facts(entry: Index) -> dict[str, Any]:
+def _facts(entry: Any) -> dict[str, Any]:
     return {"name": entry.name} | {fact: getattr(entry, fact) for fact in FACTS}
 
 
-def _range(entry: Index) -> str:
+def _range(entry: Any) -> str:
     return "{:g} … {:g}".format(*entry.range).replace("inf", "∞")
 
 
-def _print_index(entry: Index) -> None:
+def _print_index(entry: Any) -> None:
     """All that is known of one index, a fact per line."""
 
     def takes(what: bool) -> str:
@@ -193,10 +192,10 @@ def score(
     outputs.deliver(scores, print_scores)
 
 
-def print_scores(scores: PartitionScores) -> None:
+def print_scores(scores: Any) -> None:
     """Print the table of scores, the best by each index, and why a score is missing."""
-    shown = scores.with_arrows(scores.columns())
-    table = {"K" if name == "n_clusters" else name: values for name, values in shown.items()}
+    directed = scores.with_arrows(scores.columns())
+    table = {"K" if name == "n_clusters" else name: values for name, values in directed.items()}
     most = rows_shown()
     print_in_parts({name: values[:most] for name, values in table.items()})
     if most is not None and len(scores.names) > most:

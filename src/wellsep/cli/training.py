@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 import sys
@@ -12,12 +13,12 @@ from typing import Annotated, Any
 import typer
 
 import wellsep as ws
+from wellsep._checks.arrays import check_choice
 from wellsep.cli import options
-from wellsep.cli.deliver import check_target
+from wellsep.cli.deliver import check_target, print_json
 from wellsep.cli.options import literal, parse_settings, split_setting
 from wellsep.cli.printing import (
     print_error,
-    print_json,
     print_line,
     print_table,
     progress_bar,
@@ -25,6 +26,7 @@ from wellsep.cli.printing import (
 )
 from wellsep.cli.reading import TableReader
 from wellsep.cli.wording import flags_of, in_shell_words
+from wellsep.tables.reading import is_table, read_array
 
 METHODS = {
     "deep-k-means": "DeepKMeans",
@@ -100,12 +102,9 @@ def train(
       wellsep train -d usps.npz -m jule -g lr=5e-4:1e-1:log unfolding_rate=0.2,0.5,0.9 --trials 20 -o runs/
       wellsep rank runs/
     """  # noqa: E501
-    from wellsep._checks.arrays import check_choice
-
     check_choice("method", method, METHODS)
     check_target("out", out, None)
-    from wellsep import deep
-
+    deep = importlib.import_module("wellsep.deep")  # needs torch, an optional package
     for_all = parse_settings(fixed)
     storage = for_all.pop("storage", None)
     unnamed = {name: for_all.pop(name) for name in UNNAMED if name in for_all}
@@ -203,8 +202,6 @@ def parse_grid(words: list[str]) -> dict[str, Any]:
 
 def _read(reader: TableReader, data: str) -> tuple[Any, Any]:
     """The objects of a file or of a named set, and their ids."""
-    from wellsep.tables.reading import is_table, read_array
-
     path = Path(data)
     if not path.exists() and (not path.suffix or data in ws.list_datasets()):
         found = ws.load_dataset(data)

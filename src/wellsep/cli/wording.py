@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import typer
+import wellsep as ws
+from wellsep.cli.commands import COMMANDS, load_command
 
 PHRASES = {
     "one of list_datasets()": "a file or a named data set",
@@ -49,22 +50,17 @@ class Flag(NamedTuple):
 
 def flags_of(command: str | None) -> dict[str, Flag]:
     """Argument → flag, for a command of the app; none for what is no command."""
-    from wellsep.cli.main import COMMANDS, build_app
-
     if command not in COMMANDS:
         return {}
-    app = typer.main.get_command(build_app(command))
     found = {}
-    for parameter in app.commands[command].params:  # type: ignore[attr-defined]
+    for parameter in load_command(command).params:
         long = [text for text in parameter.opts if text.startswith("--")]
         no = parameter.secondary_opts
         called = long[0] if long else str(parameter.name).upper()  # as the usage line calls it
         found[str(parameter.name)] = Flag(called, no[0] if no else None)
     if "ace" in found:
-        from wellsep.evaluate.options import Ace
-
         found["dip"] = Flag("--ace dip", "--ace dip=no", "=")
-        for switch in dataclasses.fields(Ace):
+        for switch in dataclasses.fields(ws.Ace):
             found[switch.name] = Flag(f"--ace {switch.name}", joint="=")
     words = {word: found[name] for word, name in SYNONYMS.items() if name in found}
     return words | found

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import to_numpy
-from wellsep._checks.labels import MISSING_TEXTS, as_labels, merge_noise
+from wellsep._checks.labels import as_labels, merge_noise
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
 from wellsep.evaluate.ace_method.groups import TIE
@@ -17,7 +17,7 @@ from wellsep.evaluate.problem import partitions_of
 from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.ranks import rank_correlation, ranks_with_gaps
 from wellsep.indices import ari_score, clustering_accuracy, nmi_score
-from wellsep.partitions import Partitions, encode
+from wellsep.partitions import Partitions, is_unknown, known_classes
 
 # ARI comes first: it decides between judges, and unlike NMI it does not grow with K.
 MEASURES = {"ari": ari_score, "nmi": nmi_score, "acc": clustering_accuracy}
@@ -183,25 +183,10 @@ def compare_with_truth(
     )
 
 
-def known_classes(truth: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of the classes that are known, and for each object whether its class is."""
-    values = to_numpy(truth, "truth").reshape(-1)
-    known = ~_unknown(values)
-    if not known.any():
-        raise ValueError(f"truth must give objects a class, got none for {len(values)} objects.")
-    codes = encode(values[known].tolist(), noise="cluster", name="truth").codes[0]
-    if len(codes) > 1 and len(np.unique(codes)) == len(codes):
-        raise ValueError(
-            f"truth must have classes with several objects, got {len(codes)} classes of one object "
-            "each; is it a column of ids?"
-        )
-    return codes, known
-
-
 def shown_classes(truth: Any) -> np.ndarray:
     """The classes as given; those that are not known are called unknown."""
     values = to_numpy(truth, "truth").reshape(-1)
-    unknown = _unknown(values)
+    unknown = is_unknown(values)
     if not unknown.any():
         return values
     known_classes(truth)  # refuses what holds no classes
@@ -209,22 +194,6 @@ def shown_classes(truth: Any) -> np.ndarray:
     classes = np.full(len(values), "unknown", dtype=object)
     classes[~unknown] = [form.format(value) for value in values[~unknown].tolist()]
     return classes.astype(np.str_)
-
-
-def _unknown(values: np.ndarray) -> np.ndarray:
-    if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values))
-    if values.dtype.kind == "U":
-        return np.asarray(values == "")
-    if values.dtype.kind != "O":
-        return np.zeros(len(values), dtype=bool)
-    return np.array([_is_blank(value) for value in values], dtype=bool)
-
-
-def _is_blank(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, str | float | np.generic) and str(value) in ("", *MISSING_TEXTS)
 
 
 def _few(names: tuple[str, ...]) -> str:
