@@ -199,14 +199,14 @@ def test_margins_report_and_details_know_the_same_planes_and_coinciding_centres(
     np.testing.assert_allclose(report.margins, ws.margins(X, labels), rtol=1e-9)
     assert set(report.rivals[:40].tolist()) == {2, 3}
     clear = slice(40)  # beyond, the two that coincide are equally near
-    rivals = planes_between(X, encode(labels)).rivals
+    _, rivals = planes_between(X, encode(labels))
     np.testing.assert_array_equal(rivals[clear], report.rivals[clear])
 
 
 def test_without_another_cluster_there_is_no_plane():
     X = np.arange(6.0).reshape(3, 2)
     for labels in ([0, 0, 0], [-1, -1, -1]):
-        assert planes_between(X, encode(labels)).rivals.tolist() == [-1, -1, -1]
+        assert object_details(X, encode(labels), "X").nearest.tolist() == [-1, -1, -1]
 
 
 LINE = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0], [3.0], [5.4], [50.0]])

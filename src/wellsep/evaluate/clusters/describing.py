@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,15 +26,14 @@ from wellsep._text.sentences import count, listing, shown
 from wellsep.compute.data.mixed_columns import read_columns as read_mixed
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.data.rows import one_hot
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics.centre_pairs import centre_distances
 from wellsep.compute.statistics.distance_sums import own_sums
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.clusters.description import ClusterDescription
-from wellsep.evaluate.clusters.objects import PartitionDetails, object_details
-from wellsep.evaluate.clusters.rules import MOST_OBJECTS, Rule, find_rule, in_words
-from wellsep.indices import cfq_clusters, dbcv_clusters, local_connectivity
+from wellsep.evaluate.clusters.objects import PartitionDetails, computed, lcd_of, object_details
+from wellsep.evaluate.clusters.rules import MOST_OBJECTS, NO_RULE, find_rule
+from wellsep.indices import cfq_clusters, dbcv_clusters
 from wellsep.indices.centroid import BORDERLINE
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 from wellsep.runs.collection import Features
@@ -151,7 +149,7 @@ def compare(columns: Columns, codes: np.ndarray, k: int, *, pairs: bool = True) 
     values, codes = columns.values[counted], codes[counted]
     n, f = values.shape
     size = np.bincount(codes, minlength=k).astype(np.float64)
-    members = one_hot(codes[None], np.array([k]), None).T  # (K, n)
+    members = sp.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, k)).T
     shift = values.mean(axis=0)
     about = values - shift
     sums, squares = members @ about, members @ about**2
@@ -259,7 +257,10 @@ def describe_clusters(
             f"labels must have at least one cluster, got noise (-1) for all {n} objects."
         )
     columns = read_columns(table, feature_names, n, "X" if features is None else "features")
-    found = describe_partition(data, partition, columns, _ids(ids, n), n_exemplars)
+    names = np.arange(n) if ids is None else as_vector(ids, "ids")
+    if len(names) != n:
+        raise ValueError(f"ids must have one entry per object ({n}), got {len(names)}.")
+    found = describe_partition(data, partition, columns, names, n_exemplars)
     if stability is not None:
         found = replace(found, **found_again(stability, partition, found.clusters))
     inside = found.sizes / found.sizes.sum()
@@ -283,7 +284,7 @@ def describe_partition(
     notes = list(columns.notes)
     quality = _quality(X, partition, n_exemplars, thorough, notes)
     apart = compare(columns, codes, k)
-    rules: list[Rule | None] = [None] * k
+    rules = [NO_RULE] * k
     if thorough:
         rules = [find_rule(columns.values[counted], codes[counted] == code) for code in range(k)]
         if counted.sum() > MOST_OBJECTS:
@@ -300,12 +301,9 @@ def describe_partition(
         n_draws=never,
         features=columns.names,
         shares=freeze(columns.shares),
-        rules=tuple(
-            "" if rule is None else in_words(rule.conditions, columns.names, columns.shares)
-            for rule in rules
-        ),
-        precision=freeze([np.nan if rule is None else rule.precision for rule in rules]),
-        recall=freeze([np.nan if rule is None else rule.recall for rule in rules]),
+        rules=tuple(rule.in_words(columns.names, columns.shares) for rule in rules),
+        precision=freeze([rule.precision for rule in rules]),
+        recall=freeze([rule.recall for rule in rules]),
         ids=freeze(ids),
         notes=tuple(notes),
         **{name: freeze(values) for name, values in (quality | apart._asdict()).items()},
@@ -323,14 +321,15 @@ def _quality(
     fields = {"dbcv": unknown, "cfq": unknown, "nearest": np.full(k, -1), "gap": unknown}
     if has_columns(X):  # distances alone have no means, and so no margins
         notes += details.notes
-        data = to_numpy(X).astype(np.float64, copy=False)
-        apart = _distances_of_means(data, codes, k)
+        about = X - X.mean(axis=0)
+        apart = centre_distances(np.array([about[codes == code].mean(axis=0) for code in range(k)]))
+        np.fill_diagonal(apart, np.inf)
         if k > 1:
             fields |= {"nearest": apart.argmin(axis=1), "gap": apart.min(axis=1)}
         rival = details.nearest
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = details.margins / (np.where(rival >= 0, apart[codes, rival], np.nan) / 2)
-        fields |= _parts_of_indices(data, partition, thorough, notes)
+        fields |= _parts_of_indices(X, partition, thorough, notes)
     task = Task(open_space(X), partition, None)
     sums = own_sums(task, X.metric) if isinstance(X, PairSpace) else own_sums(task)
     negative = np.where(np.isnan(widths), np.nan, widths < 0)
@@ -347,35 +346,18 @@ def _quality(
     }
 
 
-def _distances_of_means(data: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
-    """(K, K) distances of the means of clusters, infinite from each to itself."""
-    about = data - data.mean(axis=0)
-    apart = centre_distances(np.array([about[codes == code].mean(axis=0) for code in range(k)]))
-    np.fill_diagonal(apart, np.inf)
-    return apart
-
-
 def _parts_of_indices(
     data: np.ndarray, partition: Partitions, thorough: bool, notes: list[str]
 ) -> dict[str, np.ndarray]:
-    """The part of each cluster in CFQ, and in DBCV if ``thorough``."""
-    parts: dict[str, np.ndarray] = {}
-    wanted: dict[str, Callable[..., np.ndarray]] = {"DBCV": dbcv_clusters, "CFQ": cfq_clusters}
-    if not thorough:
-        del wanted["DBCV"]
-    elif len(data) > MOST_FOR_DBCV:
-        del wanted["DBCV"]
+    """The part of each cluster in CFQ, and in DBCV if ``thorough``, where they are defined."""
+    parts = {}
+    if thorough and len(data) <= MOST_FOR_DBCV:
+        dbcv = computed("DBCV is", notes, dbcv_clusters, data, partition)
+        parts["dbcv"] = None if len(partition.classes[0]) == 1 else dbcv
+    elif thorough:
         notes.append(f"DBCV is left out above {count(MOST_FOR_DBCV, 'object')}.")
-    for name, function in wanted.items():
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                parts[name.lower()] = function(data, partition)
-        except UndefinedIndex as reason:
-            notes.append(f"{name} is undefined: {str(reason).rstrip('.')}.")
-    if len(partition.classes[0]) == 1:
-        parts.pop("dbcv", None)
-    return parts
+    parts["cfq"] = computed("CFQ is", notes, cfq_clusters, data, partition)
+    return {name: values for name, values in parts.items() if values is not None}
 
 
 def _first(values: np.ndarray, mine: np.ndarray, most: int) -> np.ndarray:
@@ -383,15 +365,6 @@ def _first(values: np.ndarray, mine: np.ndarray, most: int) -> np.ndarray:
     at = np.flatnonzero(mine & ~np.isnan(values))
     order = at[np.argsort(values[at], kind="stable")][:most]
     return np.concatenate([order, np.full(most - len(order), -1)])
-
-
-def _ids(ids: Any, n: int) -> np.ndarray:
-    if ids is None:
-        return np.arange(n)
-    names = as_vector(ids, "ids")
-    if len(names) != n:
-        raise ValueError(f"ids must have one entry per object ({n}), got {len(names)}.")
-    return names
 
 
 def found_again(record: Any, partition: Partitions, clusters: tuple[str, ...]) -> dict[str, Any]:
@@ -477,18 +450,6 @@ def describe_best(
     return found
 
 
-def _disagreements(rows: Any, partition: Partitions) -> np.ndarray | None:
-    """(K,) the highest local connectivity disagreement of each cluster; None where undefined."""
-    if sp.issparse(rows):
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of small clusters: sizes are shown
-            return freeze(local_connectivity(rows, partition).clusters)
-    except UndefinedIndex:
-        return None
-
-
 def _describe(
     space: Any,
     partition: Partitions,
@@ -505,6 +466,7 @@ def _describe(
     columns = _strongest(_columns(X, objects), part)
     columns = columns._replace(notes=())  # constant columns are no news here
     found = describe_partition(rows, part, columns, ids, thorough=False)
+    lcd = computed("", [], lcd_of, rows, part)
     full = np.append(objects, -1)  # the last: none
     return replace(
         found,
@@ -513,7 +475,7 @@ def _describe(
         medoid=freeze(full[found.medoid]),
         typical=freeze(full[found.typical]),
         doubtful=freeze(full[found.doubtful]),
-        lcd=_disagreements(rows, part),
+        lcd=None if lcd is None else freeze(lcd.clusters),
     )
 
 

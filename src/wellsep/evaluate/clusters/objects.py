@@ -14,10 +14,9 @@ from wellsep._checks.arrays import UndefinedIndex, check_data
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import count
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.statistics.centre_distances import NearestPlanes
 from wellsep.distances.base import PairSpace
 from wellsep.indices import local_connectivity, silhouette_samples
-from wellsep.indices.lcd import open_around
+from wellsep.indices.lcd import LocalConnectivity, open_around
 from wellsep.partitions import Partitions
 
 
@@ -77,51 +76,48 @@ def object_details(
     if not isinstance(X, PairSpace):  # distances stay on the host: a tensor would pass for rows
         X = open_space(check_data(X, sparse=True), device=device).given
     notes: list[str] = []
-    unknown = freeze(np.full(partition.n_objects, np.nan))
-    planes = planes_between(X, partition)
-
-    def values_of(what: str, function: Callable[[], Any], *, dense: bool = True) -> np.ndarray:
-        try:
-            if dense and sp.issparse(X):  # centring would fill it in
-                raise UndefinedIndex("the space is sparse.")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # of small clusters: sizes are shown
-                return freeze(function(), float)
-        except UndefinedIndex as reason:
-            notes.append(f"{what} undefined: {str(reason).rstrip('.')}.")
-            return unknown
-
-    def margins() -> np.ndarray:
-        if (k := len(partition.classes[0])) < 2:
-            raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
-        return planes.distances
-
-    widths = values_of(
-        "Silhouette widths are", lambda: silhouette_samples(X, partition), dense=False
-    )
-    margin, disagreements = values_of("Margins are", margins), unknown
-    if connectivity:
-        disagreements = values_of(
-            "Local connectivity is", lambda: local_connectivity(X, partition).objects
-        )
+    unknown = np.full(partition.n_objects, np.nan)
+    widths = computed("Silhouette widths are", notes, silhouette_samples, X, partition)
+    planes = computed("Margins are", notes, planes_between, X, partition)
+    margins, rivals = (unknown, np.full(len(unknown), -1)) if planes is None else planes
+    lcd = computed("Local connectivity is", notes, lcd_of, X, partition) if connectivity else None
     return PartitionDetails(
         partition.names[0],
         space,
         codes=freeze(partition.codes[0]),
         clusters=tuple(str(label) for label in partition.classes[0]),
-        widths=widths,
-        margins=margin,
-        nearest=freeze(planes.rivals),
-        disagreements=disagreements,
+        widths=freeze(unknown if widths is None else widths, float),
+        margins=freeze(margins, float),
+        nearest=freeze(rivals),
+        disagreements=freeze(unknown if lcd is None else lcd.objects, float),
         notes=tuple(notes),
     )
 
 
-def planes_between(X: Any, partition: Partitions) -> NearestPlanes:
-    """Of each object the nearest plane between its cluster's mean and another; none if sparse."""
-    n = partition.n_objects
-    if sp.issparse(X) or not len(partition.classes[0]):
-        return NearestPlanes(np.full(n, np.nan), np.full(n, np.nan), np.full(n, -1))
+def computed(what: str, notes: list[str], function: Callable[..., Any], *given: Any) -> Any:
+    """What a function returns; None where that is undefined, and a note on why."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of small clusters: sizes are shown
+            return function(*given)
+    except UndefinedIndex as reason:
+        notes.append(f"{what} undefined: {str(reason).rstrip('.')}.")
+        return None
+
+
+def planes_between(X: Any, partition: Partitions) -> tuple[np.ndarray, np.ndarray]:
+    """Of each object the distance to the nearest plane between means, and the code behind it."""
+    if sp.issparse(X):  # centring would fill it in
+        raise UndefinedIndex("the space is sparse.")
+    if (k := len(partition.classes[0])) < 2:
+        raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
     around, unit = open_around(X, partition.classes[0], partition.codes[0], None)
-    planes = around.planes(np.arange(n), partition.codes[0])
-    return NearestPlanes(planes.distances * unit, planes.gaps * unit, planes.rivals)
+    planes = around.planes(np.arange(partition.n_objects), partition.codes[0])
+    return planes.distances * unit, planes.rivals
+
+
+def lcd_of(X: Any, partition: Partitions) -> LocalConnectivity:
+    """Local connectivity of a partition in a space that is not sparse."""
+    if sp.issparse(X):
+        raise UndefinedIndex("the space is sparse.")
+    return local_connectivity(X, partition)

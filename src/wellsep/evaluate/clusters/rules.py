@@ -30,28 +30,40 @@ class Rule(NamedTuple):
     precision: float
     recall: float
 
+    def in_words(self, names: tuple[str, ...], shares: np.ndarray) -> str:
+        """The rule as text: ``proline > 755 and hue <= 0.97``; of shares ``red`` or ``not red``."""
+        parts = []
+        for feature, above, threshold in self.conditions:
+            if shares[feature]:
+                parts.append(names[feature] if above else f"not {names[feature]}")
+            else:
+                parts.append(f"{names[feature]} {'>' if above else '<='} {threshold:.{DIGITS}g}")
+        return " and ".join(parts)
 
-def find_rule(values: np.ndarray, inside: np.ndarray) -> Rule | None:
-    """The rule of one group; None where it or the rest has fewer than two objects.
+
+NO_RULE = Rule((), np.nan, np.nan)
+
+
+def find_rule(values: np.ndarray, inside: np.ndarray) -> Rule:
+    """The rule of one group; none where it or the rest has fewer than two objects.
 
     The rule is made from all objects. Precision and recall are those of five rules: each is made
     from four fifths of the objects and judges the fifth that is left out.
     """
     if min(inside.sum(), (~inside).sum()) < 2 or not values.shape[1]:
-        return None
+        return NO_RULE
     rng = np.random.default_rng(0)
-    fold = _folds(inside, rng)
+    fold = np.empty(len(inside), dtype=np.intp)
+    for part in (np.flatnonzero(inside), np.flatnonzero(~inside)):  # both are spread evenly
+        fold[rng.permutation(part)] = np.arange(len(part)) % FOLDS
     found = hit = wanted = 0
     for one in range(FOLDS):
         held = fold == one
-        if not inside[~held].any():
-            wanted += int(inside[held].sum())
-            continue
-        conditions = _grow(values[~held], inside[~held], rng)
-        chosen = holds(values[held], conditions)
-        found += int(chosen.sum())
-        hit += int((chosen & inside[held]).sum())
         wanted += int(inside[held].sum())
+        if inside[~held].any():
+            chosen = holds(values[held], _grow(values[~held], inside[~held], rng))
+            found += int(chosen.sum())
+            hit += int((chosen & inside[held]).sum())
     conditions = _grow(values, inside, rng)
     return Rule(conditions, hit / found if found else np.nan, hit / wanted)
 
@@ -63,25 +75,6 @@ def holds(values: np.ndarray, conditions: tuple[Condition, ...]) -> np.ndarray:
         column = values[:, feature]
         chosen &= column > threshold if above else column <= threshold
     return chosen
-
-
-def in_words(conditions: tuple[Condition, ...], names: tuple[str, ...], shares: np.ndarray) -> str:
-    """The rule as text: ``proline > 755 and hue <= 0.97``; of shares ``red`` or ``not red``."""
-    parts = []
-    for feature, above, threshold in conditions:
-        if shares[feature]:
-            parts.append(names[feature] if above else f"not {names[feature]}")
-        else:
-            parts.append(f"{names[feature]} {'>' if above else '<='} {threshold:.{DIGITS}g}")
-    return " and ".join(parts)
-
-
-def _folds(inside: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(n,) fold of each object; the group and the rest are spread evenly."""
-    fold = np.empty(len(inside), dtype=np.intp)
-    for part in (np.flatnonzero(inside), np.flatnonzero(~inside)):
-        fold[rng.permutation(part)] = np.arange(len(part)) % FOLDS
-    return fold
 
 
 def _grow(
