@@ -12,7 +12,7 @@ from sklearn import config_context
 
 import wellsep as ws
 from wellsep.evaluate import NothingToRank
-from wellsep.evaluate.vote.coassociation import (
+from wellsep.evaluate.vote.merging import (
     Profiles,
     cut_tree,
     find_profiles,

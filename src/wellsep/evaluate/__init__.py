@@ -18,8 +18,7 @@ from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spe
 from wellsep.evaluate.scoring.spaces import input_scores, score_runs
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.truth import Agreement, agreement
-from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.ballot import consensus
+from wellsep.evaluate.vote.answer import Consensus, consensus
 from wellsep.evaluate.vote.merging import ConsensusPartition, consensus_partition
 from wellsep.evaluate.words.verdict import Verdict
 

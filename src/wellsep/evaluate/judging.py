@@ -35,8 +35,7 @@ from wellsep.evaluate.problem import Problem
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores
 from wellsep.evaluate.scoring.spaces import oriented_scores, score_spaces
 from wellsep.evaluate.structure import structure_of
-from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.ballot import hold_vote, refuse_too_few
+from wellsep.evaluate.vote.answer import Consensus, hold_vote, refuse_too_few
 from wellsep.evaluate.vote.rule import FEWEST, shared_votes
 from wellsep.indices.index_names import IndexSpec
 from wellsep.partitions import Partitions

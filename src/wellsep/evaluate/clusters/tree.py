@@ -15,7 +15,7 @@ from wellsep._text.sentences import count, listing, printable, rows_of
 from wellsep.adapters.anndata import clusterings_of
 from wellsep.adapters.stores import matching
 from wellsep.compute.statistics.contingency import table_cells
-from wellsep.evaluate.vote.ballot import labels_of
+from wellsep.evaluate.vote.answer import labels_of
 from wellsep.partitions import Partitions, is_noise
 
 KEPT = 0.9  # share of the objects from which on a cluster stays, or comes from one cluster

@@ -1,19 +1,35 @@
-"""Consensus: what a vote comes to as a frozen record, the arithmetic of votes, and sentences."""
+"""Consensus: partitions ranked by how far others with about as many clusters agree with them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from wellsep._checks.arrays import check_numbers, is_dask
 from wellsep._files.records import freeze
-from wellsep._text.sentences import count
+from wellsep._text.sentences import count, listing, shown
+from wellsep.compute.statistics.contingency import PairCounts
+from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.answer import TOGETHER, Answer
 from wellsep.evaluate.options import VoteOptions
-from wellsep.evaluate.vote.rule import mean_agreement, vote_shares, with_index
+from wellsep.evaluate.scores import NothingToRank
+from wellsep.evaluate.vote.rule import (
+    COPIES,
+    NEAR,
+    mean_agreement,
+    on_one_scale,
+    vote_shares,
+    vote_weights,
+    with_index,
+)
+from wellsep.indices import INDICES
+from wellsep.indices.external import AGREEMENTS
+from wellsep.partitions import Classes, Partitions
+from wellsep.runs import Runs
 
 MEASURES = {
     "ari": "adjusted Rand index",
@@ -233,3 +249,225 @@ class Consensus(Answer):
     def _printed(self) -> tuple[str, ...]:
         steps = self.best_in_words() if self.n_distinct > 1 else self.sentences()
         return (" ".join(steps),)
+
+
+def consensus(
+    runs: Any,
+    *,
+    index: Any = None,
+    agreement: str = "ari",
+    noise: str = "cluster",
+    tie_tolerance: float = TIE,
+    n_jobs: int | None = None,
+) -> Consensus:
+    """Rank partitions by how far others with about as many clusters agree with them.
+
+    Each distinct partition has one vote; near copies (an agreement of at least .9) have at most
+    four together. The agreement of a partition is its mean agreement with those nearest to it in
+    ln K, of whom 30 vote, without the quarter that agrees least. An index multiplies it: the score
+    is the agreement times 1 + 2 ``index``. All can be wrong together, and agreement sees no number
+    of clusters beyond those that were tried.
+
+    Parameters
+    ----------
+    runs : Runs, mapping of names to label vectors, data frame, or array of shape (M, n)
+        Each column of a frame and each row of an array is a partition. Vectors on a GPU or on Dask
+        are brought into memory.
+    index : mapping of names to scores, or array of shape (M,), optional
+        What an index says of each partition, such as its mean silhouette over all embeddings.
+        Larger is better; an array has them in the order of the runs. Below its median it counts
+        as the median. Values outside -1 to 1 count by half their rank, as a share of the number of
+        partitions. By default agreement alone decides.
+    agreement : {"ari", "ami", "nmi"}
+        How two partitions are compared. "nmi" favours many clusters: use it beside the others.
+    noise : {"cluster", "singletons"}
+        What the label -1 means: one more cluster, or each such object a cluster of its own (not
+        with "nmi", which would reward it).
+    tie_tolerance : float
+        Relative difference under which two scores are equal.
+    n_jobs : int, optional
+        Threads that count; by default as many as BLAS would use. The result does not depend on it.
+
+    Returns
+    -------
+    Consensus
+
+    Raises
+    ------
+    NothingToRank
+        With fewer than two distinct partitions.
+
+    References
+    ----------
+    Hubert, Arabie (1985), "Comparing partitions", Journal of Classification 2.
+    Vinh, Epps, Bailey (2010), "Information theoretic measures for clusterings comparison",
+    Journal of Machine Learning Research 11. Strehl, Ghosh (2002), "Cluster ensembles", same
+    journal 3, rank partitions by their mean NMI with the others. The rule and its constants were
+    chosen on runs with known classes; the guide on the consensus says how.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> found = ws.consensus({"a": [0, 0, 0, 1, 1, 1], "b": [0, 0, 1, 1, 2, 2],
+    ...                       "c": [0, 0, 0, 0, 1, 1], "copy of a": [5, 5, 5, 2, 2, 2]})
+    >>> found.best, found.scores.round(4).tolist()
+    ('c', [0.297, 0.3771, 0.4044, 0.297])
+    >>> found.classes.members
+    (('a', 'copy of a'), ('b',), ('c',))
+    """
+    options = VoteOptions(agreement=agreement, noise=noise, tie_tolerance=tie_tolerance)
+    partitions = Partitions.from_labels(labels_of(runs), noise=noise)
+    if isinstance(runs, Partitions):  # encoded before, perhaps with noise left out
+        partitions = partitions.noise_as_cluster()
+    counts = PairCounts.of_codes(partitions.codes, n_jobs=n_jobs)
+    classes = Classes.from_equal(partitions.names, counts.first_equal)
+    refuse_too_few(classes)
+    clusters = partitions.clusters_only()
+    if index is None:
+        return hold_vote(clusters, counts, classes, options)
+    given = numbers_of_runs("index", index, classes.names, "score")
+    means = (np.bincount(classes.of, given) / classes.sizes)[classes.of]
+    return hold_vote(clusters, counts, classes, options, "given", means)
+
+
+def hold_vote(
+    partitions: Partitions,
+    counts: PairCounts,
+    classes: Classes,
+    options: VoteOptions,
+    index: str = "",
+    index_scores: np.ndarray | None = None,
+    *,
+    by_index: bool = False,
+) -> Consensus:
+    """Let partitions vote; with ``by_index`` the index decides, and the votes are shown.
+
+    Noise is in no cluster of the ``partitions``, and counted as one cluster in the ``counts``.
+    ``index_scores`` (M,) are the same for equal partitions, and NaN where there are none.
+    """
+    agreement = AGREEMENTS[options.agreement](counts.subset(classes.first))
+    scaled, bounded, unscored = None, True, None
+    if index_scores is not None:
+        means = index_scores[classes.first]
+        unscored = freeze(np.isnan(means))
+        means = np.where(unscored, np.nanmin(means), means)
+        if index in INDICES:
+            bounded = by_index or INDICES[index].range == (-1, 1)
+        else:
+            bounded = by_index or bool(np.abs(means).max() <= 1)
+        scaled = freeze(on_one_scale(means, bounded=bounded, tolerance=options.tie_tolerance))
+    vote = Consensus(
+        classes=classes,
+        distinct_scores=freeze(np.ones(1)),
+        options=options,
+        agreement=freeze(agreement),
+        weights=freeze(vote_weights(agreement)),
+        index=index,
+        index_scores=scaled,
+        bounded=bounded,
+        unscored=unscored,
+        by_index=by_index,
+        n_objects=counts.n,
+        n_clusters=freeze(partitions.n_clusters),
+        coverage=freeze(partitions.coverage),
+    )
+    if len(classes) == 1:
+        return vote
+    return replace(
+        vote,
+        distinct_scores=freeze(vote.score_by(vote.agreed, scaled)),
+        reasons=_reasons(partitions, counts),
+        notes=tuple(_notes(classes, agreement)),
+    )
+
+
+def labels_of(runs: Any) -> Any:
+    """Labels of runs, or what holds labels already; refuses arrays that lie the wrong way."""
+    if isinstance(runs, Runs):
+        labels = dict(runs.partitions)
+        if not labels:
+            raise NothingToRank("There must be at least 2 clusterings (labels), got none.")
+        return labels
+    runs = runs.compute() if is_dask(runs) else runs
+    shape = getattr(runs, "shape", ())
+    shape = shape if isinstance(shape, tuple) else ()
+    frame = hasattr(runs, "columns")
+    if not isinstance(runs, Mapping | list | tuple | Partitions) and len(shape) != 2:
+        raise TypeError(
+            "runs must be Runs, label vectors by name, a data frame, or an array with a row per "
+            f"clustering, got {shown(runs)}."
+        )
+    if len(shape) == 2 and not frame and shape[0] > 1000 and shape[0] > shape[1]:
+        raise ValueError(
+            f"runs must have one row per clustering, got {shape[0]:,} rows of {shape[1]:,} "
+            "objects; transpose the array, or pass a data frame with a column per clustering."
+        )
+    return dict(runs) if isinstance(runs, Mapping) else runs
+
+
+def refuse_too_few(classes: Classes) -> None:
+    """Refuse one partition, also if there are copies of it."""
+    n = len(classes.names)
+    if n == 1:
+        raise NothingToRank(
+            "There must be at least 2 clusterings to compare, got 1 "
+            f"({classes.names[0]!r}); add runs."
+        )
+    if len(classes) == 1:
+        raise NothingToRank(
+            f"The clusterings are identical: all {n} runs are the same clustering, "
+            "whatever their clusters are called; add runs that differ."
+        )
+
+
+def numbers_of_runs(name: str, given: Any, runs: tuple[str, ...], what: str) -> np.ndarray:
+    """(M,) finite scores or weights, given by name or in the order of the runs."""
+    if isinstance(given, Mapping):
+        missing = [run for run in runs if run not in given]
+        if missing:
+            raise ValueError(
+                f"{name} must have a {what} for every clustering, got none for "
+                f"{listing(map(repr, missing[:3]))}."
+            )
+        given = [given[run] for run in runs]
+    numbers = check_numbers(name, given)
+    if numbers.shape != (len(runs),):
+        raise ValueError(
+            f"{name} must have one {what} per clustering ({len(runs)}), got shape {numbers.shape}."
+        )
+    if not np.isfinite(numbers).all():
+        where = runs[int(np.flatnonzero(~np.isfinite(numbers))[0])]
+        raise ValueError(f"{name} must have finite {what}s, got none for {where!r}.")
+    return freeze(numbers, float)
+
+
+def _reasons(partitions: Partitions, counts: PairCounts) -> dict[str, str]:
+    noise, one = "It calls every object noise", "It has one cluster"
+    return {
+        name: f"{noise if covered == 0 else one}, so it tells no objects apart."
+        for name, covered, sizes in zip(
+            partitions.names, partitions.coverage, counts.sizes, strict=True
+        )
+        if covered == 0 or len(sizes) == 1
+    }
+
+
+def _notes(classes: Classes, agreement: np.ndarray) -> Iterator[str]:
+    n, distinct = len(classes.names), len(classes)
+    if distinct < n:
+        yield (
+            f"{count(n - distinct, 'run')} of {n} "
+            f"{'equals' if n - distinct == 1 else 'equal'} another one; equal clusterings "
+            f"have one vote, so {distinct} vote."
+        )
+    if distinct == 2:
+        yield (
+            "There are two different clusterings only. Each is compared with the other, "
+            "so both have the same agreement: it ranks neither first."
+        )
+    close = int((agreement >= NEAR).sum(axis=1).max())
+    if close > COPIES:
+        yield (
+            f"Up to {close} of {distinct} clusterings are near copies (agreement of at least "
+            f"{NEAR:g}); such copies have {COPIES:g} votes together."
+        )
