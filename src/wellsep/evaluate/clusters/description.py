@@ -124,35 +124,23 @@ class ClusterDescription(Result, row_names="cluster"):
     def columns(self) -> dict[str, list[Any]]:
         """Return the table as named columns, a row per cluster."""
         names = [*self.clusters, None]  # the last: none
-        table: dict[str, list[Any]] = {
-            "cluster": list(self.clusters),
-            "size": self.sizes.tolist(),
-            "share": self.share.tolist(),
-            "silhouette": self.silhouette.tolist(),
-            "negative": self.negative.tolist(),
-            "dbcv": self.dbcv.tolist(),
-            "cfq": self.cfq.tolist(),
-        }
+        table: dict[str, list[Any]] = {"cluster": list(self.clusters), "size": self.sizes.tolist()}
+        table |= self._numbers("share", "silhouette", "negative", "dbcv", "cfq")
         if self.n_draws.any():
-            table |= {
-                "stability": self.stability.tolist(),
-                "dissolved": [
-                    f"{gone} of {drawn}"
-                    for gone, drawn in zip(self.dissolved, self.n_draws, strict=True)
-                ],
-            }
-        return table | {
-            "nearest": [names[at] for at in self.nearest],
-            "gap": self.gap.tolist(),
-            "margin": self.margin.tolist(),
-            "borderline": self.borderline.tolist(),
-            "rule": list(self.rules),
-            "precision": self.precision.tolist(),
-            "recall": self.recall.tolist(),
-            "medoid": self.names_of(self.medoid),
-            "typical": self.names_of(self.typical[:, 0]),
-            "doubtful": self.names_of(self.doubtful[:, 0]),
-        }
+            draws = zip(self.dissolved, self.n_draws, strict=True)
+            table |= self._numbers("stability")
+            table["dissolved"] = [f"{gone} of {drawn}" for gone, drawn in draws]
+        table["nearest"] = [names[at] for at in self.nearest]
+        table |= self._numbers("gap", "margin", "borderline")
+        table["rule"] = list(self.rules)
+        table |= self._numbers("precision", "recall")
+        for name in ("medoid", "typical", "doubtful"):
+            first = getattr(self, name).reshape(len(self.clusters), -1)[:, 0]
+            table[name] = self.names_of(first)
+        return table
+
+    def _numbers(self, *names: str) -> dict[str, list[Any]]:
+        return {name: getattr(self, name).tolist() for name in names}
 
     def names_of(self, positions: np.ndarray) -> list[Any]:
         """Names of the objects at some positions; None for -1."""
@@ -189,20 +177,15 @@ class ClusterDescription(Result, row_names="cluster"):
         check_count("most", most)
         if cluster is not None:
             check_choice("cluster", cluster, self.clusters)
-        rows = [
-            (k, f)
-            for k, name in enumerate(self.clusters)
-            if cluster in (None, name)
-            for f in self.order(k)[:most]
-        ]
-        return {
+        chosen = [k for k, name in enumerate(self.clusters) if cluster in (None, name)]
+        rows = [(k, f) for k in chosen for f in self.order(k)[:most]]
+        table: dict[str, list[Any]] = {
             "cluster": [self.clusters[k] for k, _ in rows],
             "feature": [self.features[f] for _, f in rows],
-            **{
-                name: [float(getattr(self, name)[row]) for row in rows]
-                for name in ("inside", "outside", "difference", "auc")
-            },
         }
+        for name in ("inside", "outside", "difference", "auc"):
+            table[name] = [float(getattr(self, name)[row]) for row in rows]
+        return table
 
     def feature_frame(self, cluster: str | None = None, most: int = 5) -> Any:
         """`feature_columns` as a pandas DataFrame."""
@@ -225,18 +208,15 @@ class ClusterDescription(Result, row_names="cluster"):
     def sentences(self) -> Iterator[str]:
         """Say what makes each cluster, and how far to trust it."""
         order = np.argsort(-self.sizes, kind="stable")
-        yield self._headline()
-        yield from (self.sentence(int(k)) for k in order[:_MOST_TOLD])
-        if len(order) > _MOST_TOLD:
-            yield f"{count(len(order) - _MOST_TOLD, 'smaller cluster')} more."
-        yield from self.notes
-
-    def _headline(self) -> str:
         text = f"{count(len(self.clusters), 'cluster')} of {count(self.n_objects, 'object')}."
         if self.n_noise:
             are = "is" if self.n_noise == 1 else "are"
             text += f" {count(self.n_noise, 'object')} {are} noise and in no cluster."
-        return text
+        yield text
+        yield from (self.sentence(int(k)) for k in order[:_MOST_TOLD])
+        if len(order) > _MOST_TOLD:
+            yield f"{count(len(order) - _MOST_TOLD, 'smaller cluster')} more."
+        yield from self.notes
 
     def sentence(self, k: int) -> str:
         """What is in the cluster at position k."""

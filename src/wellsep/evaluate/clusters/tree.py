@@ -14,8 +14,8 @@ from wellsep._files.records import Result
 from wellsep._text.sentences import count, listing, printable, rows_of
 from wellsep.adapters.anndata import clusterings_of
 from wellsep.adapters.stores import matching
-from wellsep.compute.statistics.contingency import table_cells
 from wellsep.evaluate.vote.answer import labels_of
+from wellsep.indices.external import contingency
 from wellsep.partitions import Partitions, is_noise
 
 KEPT = 0.9  # share of the objects from which on a cluster stays, or comes from one cluster
@@ -145,31 +145,24 @@ class ResolutionTree(Result):
             )
 
     def _step(self, step: int) -> str:
-        nodes = np.flatnonzero(self.level == step)
-        split = [told for node in nodes if (told := self._split(int(node)))]
+        split = []  # clusters whose objects do not nearly all go to one
+        for node in np.flatnonzero(self.level == step).tolist():
+            into, largest = self._parts(node, 0)
+            if into and largest < KEPT:
+                what = "" if self.is_noise[node] else "cluster "
+                split.append(f"{what}{self._name(node)} splits into {into}")
         later = np.flatnonzero((self.level == step + 1) & ~self.is_noise)
-        mixed = [int(node) for node in later if self.parent_shares[node] < KEPT]
-        parts = split[:_MOST]
-        if len(split) > _MOST:
-            parts.append(f"{count(len(split) - _MOST, 'more cluster')} split")
-        parts += [self._mixture(node) for node in mixed[:_MOST]]
-        if len(mixed) > _MOST:
-            more = count(len(mixed) - _MOST, "more cluster")
-            parts.append(f"{more} come from several")
-        if not parts:
-            parts = ["every cluster keeps its objects"]
-        return f"{self._called(step)} → {self._called(step + 1)}: {'; '.join(parts)}."
-
-    def _split(self, node: int) -> str:
-        """Where the objects of a cluster go, if not nearly all to one."""
-        parts, largest = self._parts(node, 0)
-        if not parts or largest >= KEPT:
-            return ""
-        what = "" if self.is_noise[node] else "cluster "
-        return f"{what}{self._name(node)} splits into {parts}"
-
-    def _mixture(self, node: int) -> str:
-        return f"the new cluster {self._name(node)} takes objects from {self._parts(node, 1)[0]}"
+        mixed = [
+            f"the new cluster {self._name(node)} takes objects from {self._parts(node, 1)[0]}"
+            for node in later[self.parent_shares[later] < KEPT].tolist()
+        ]
+        parts = []
+        for told, rest in ((split, "split"), (mixed, "come from several")):
+            parts += told[:_MOST]
+            if len(told) > _MOST:
+                parts.append(f"{count(len(told) - _MOST, 'more cluster')} {rest}")
+        what = "; ".join(parts) or "every cluster keeps its objects"
+        return f"{self._called(step)} → {self._called(step + 1)}: {what}."
 
     def _parts(self, node: int, side: int) -> tuple[str, float]:
         """What a node is linked with as source (0) or target (1), and the largest share of it."""
@@ -234,14 +227,12 @@ def resolution_tree(runs: Any, labels: str | Iterable[str] | None = None) -> Res
     noisy = [is_noise(classes) for classes in partitions.classes]
     order = np.argsort([int((~no).sum()) for no in noisy], kind="stable")
     widths = np.array([len(partitions.classes[m]) for m in order])
-    starts = np.concatenate([[0], np.cumsum(widths)])
+    starts = np.concatenate([[0], np.cumsum(widths[:-1])])
     links, counts = [], []
-    for step, (m, after) in enumerate(pairwise(order)):
-        n, width = int(widths[step]), int(widths[step + 1])
-        cells, found = table_cells(partitions.codes[m], partitions.codes[after], n, width)
-        source, target = np.divmod(cells, width)
-        links.append(np.stack([starts[step] + source, starts[step + 1] + target], axis=1))
-        counts.append(found)
+    for ends, (m, after) in zip(pairwise(starts), pairwise(order), strict=True):
+        table = contingency(partitions.codes[m], partitions.codes[after]).tocoo()
+        links.append(np.stack(table.coords, axis=1) + ends)
+        counts.append(table.data)
     return ResolutionTree(
         levels=tuple(partitions.names[m] for m in order),
         clusters=tuple(
@@ -264,10 +255,8 @@ def _opened(runs: Any, labels: str | Iterable[str] | None) -> Partitions:
     if type(runs).__module__.partition(".")[0] == "anndata":
         return Partitions.from_labels(dict(clusterings_of(runs, labels).partitions))
     if hasattr(runs, "labels_for") and hasattr(runs, "k"):  # ChosenK, which is not imported here
-        named = dict(zip((f"K = {k}" for k in runs.k), runs.labels, strict=True))
-        found = Partitions.from_labels(named)
-    else:
-        found = Partitions.from_labels(labels_of(runs))
+        runs = dict(zip((f"K = {k}" for k in runs.k), runs.labels, strict=True))
+    found = Partitions.from_labels(labels_of(runs))
     if labels is None:
         return found
     chosen = matching(labels, found.names, "labels")

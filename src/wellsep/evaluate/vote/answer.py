@@ -17,15 +17,7 @@ from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.answer import TOGETHER, Answer
 from wellsep.evaluate.options import VoteOptions
 from wellsep.evaluate.scores import NothingToRank
-from wellsep.evaluate.vote.rule import (
-    COPIES,
-    NEAR,
-    mean_agreement,
-    on_one_scale,
-    vote_shares,
-    vote_weights,
-    with_index,
-)
+from wellsep.evaluate.vote import rule
 from wellsep.indices import INDICES
 from wellsep.indices.external import AGREEMENTS
 from wellsep.partitions import Classes, Partitions
@@ -131,16 +123,16 @@ class Consensus(Answer):
     def shares(self) -> np.ndarray:
         """(D, D) what vote j weighs for partition i."""
         assert self.n_clusters is not None
-        return vote_shares(self.n_clusters[self.classes.first], self.weights)
+        return rule.vote_shares(self.n_clusters[self.classes.first], self.weights)
 
     @cached_property
     def agreed(self) -> np.ndarray:
         """(D,) mean agreement of each distinct partition with those nearest to it in K."""
-        return mean_agreement(self.agreement, self.shares)
+        return rule.mean_agreement(self.agreement, self.shares)
 
     def score_by(self, agreed: np.ndarray, index: np.ndarray | None) -> np.ndarray:
         """(D,) scores by this rule, of agreement and an index in the full sample or in a draw."""
-        return index if self.by_index and index is not None else with_index(agreed, index)
+        return index if self.by_index and index is not None else rule.with_index(agreed, index)
 
     @cached_property
     def relative_agreement(self) -> np.ndarray:
@@ -355,13 +347,13 @@ def hold_vote(
             bounded = by_index or INDICES[index].range == (-1, 1)
         else:
             bounded = by_index or bool(np.abs(means).max() <= 1)
-        scaled = freeze(on_one_scale(means, bounded=bounded, tolerance=options.tie_tolerance))
+        scaled = freeze(rule.on_one_scale(means, bounded=bounded, tolerance=options.tie_tolerance))
     vote = Consensus(
         classes=classes,
         distinct_scores=freeze(np.ones(1)),
         options=options,
         agreement=freeze(agreement),
-        weights=freeze(vote_weights(agreement)),
+        weights=freeze(rule.vote_weights(agreement)),
         index=index,
         index_scores=scaled,
         bounded=bounded,
@@ -465,9 +457,9 @@ def _notes(classes: Classes, agreement: np.ndarray) -> Iterator[str]:
             "There are two different clusterings only. Each is compared with the other, "
             "so both have the same agreement: it ranks neither first."
         )
-    close = int((agreement >= NEAR).sum(axis=1).max())
-    if close > COPIES:
+    close = int((agreement >= rule.NEAR).sum(axis=1).max())
+    if close > rule.COPIES:
         yield (
             f"Up to {close} of {distinct} clusterings are near copies (agreement of at least "
-            f"{NEAR:g}); such copies have {COPIES:g} votes together."
+            f"{rule.NEAR:g}); such copies have {rule.COPIES:g} votes together."
         )
