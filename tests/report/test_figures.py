@@ -11,8 +11,9 @@ from sklearn.metrics import silhouette_samples
 
 import wellsep as ws
 from wellsep.evaluate import rank
-from wellsep.plot import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay
-from wellsep.report.figures import records as figures
+from wellsep.plot import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay, display, partitions
+from wellsep.report import parts
+from wellsep.report.figures import ace, runs
 from wellsep.report.figures.ace import (
     dip_figure,
     place_nodes,
@@ -21,11 +22,18 @@ from wellsep.report.figures.ace import (
     steps_figure,
 )
 from wellsep.report.pages.choose_k import build_k_page, k_table
+from wellsep.report.sections import objects as object_figures
 from wellsep.report.sections.scatter import matched
 from wellsep.report.sections.tables import ranking_table, winning_means
 from wellsep.spaces.drawing_planes import plane
 
-RECORDS = [r for r in vars(figures).values() if isinstance(r, type) and dataclasses.is_dataclass(r)]
+HOMES = (parts, ace, runs, object_figures, partitions, display)
+RECORDS = [
+    record
+    for home in HOMES
+    for record in vars(home).values()
+    if dataclasses.is_dataclass(record) and record.__module__ == home.__name__
+]
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)

@@ -17,10 +17,11 @@ from pages import (
     small_choice,
     small_judgement,
     small_runs,
+    unpack_plane,
 )
 
 import wellsep as ws
-from wellsep.report.pack import pack, pack_plane, safe_json, unpack_plane
+from wellsep.report.pack import pack, pack_plane, safe_json
 
 LARGEST = 1_500_000
 

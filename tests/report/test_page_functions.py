@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from browsing import NEEDS_CHROMIUM
 from golden import ROOT
+from pages import unpack_plane
 
-from wellsep.report.pack import pack, pack_bits, pack_codes, pack_plane, unpack_plane
+from wellsep.report.pack import pack, pack_bits, pack_codes, pack_plane
 
 pytestmark = NEEDS_CHROMIUM
 FOLDER = ROOT / "src" / "wellsep" / "report" / "template"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -85,3 +87,11 @@ def grouped_scores() -> ws.Scores:
         rows, index="silhouette", partitions=list("abcde"), dip_pvalues=pvalues, paired=False,
         spaces=[*(f"good {i}" for i in range(3)), *(f"bad {i}" for i in range(3)), "flat", "plain"],
     )  # fmt: skip
+
+
+def unpack_plane(packed: Mapping[str, Any]) -> np.ndarray:
+    """The coordinates that `pack_plane` packed, to within half a step of the grid."""
+    three = np.frombuffer(base64.b64decode(packed["b"]), np.uint8).reshape(-1, 3).astype(int)
+    x = three[:, 0] << 4 | three[:, 1] >> 4
+    y = (three[:, 1] & 15) << 8 | three[:, 2]
+    return np.column_stack([packed["x"] + x * packed["s"], packed["y"] + y * packed["s"]])

@@ -11,6 +11,7 @@ from wellsep.evaluate import Consensus, Judgement, rank
 from wellsep.plot.display import (
     Display,
     ResultDisplay,
+    Scatter,
     agreement_map,
     answer_of,
     as_written,
@@ -24,9 +25,8 @@ from wellsep.plot.display import (
     tint,
     write_beside,
 )
-from wellsep.report.figures.ace import fates, space_agreement, space_order
-from wellsep.report.figures.records import RunAgreement, Scatter, SpaceAgreement
-from wellsep.report.figures.runs import run_agreement
+from wellsep.report.figures.ace import SpaceAgreement, fates, space_agreement, space_order
+from wellsep.report.figures.runs import RunAgreement, run_agreement
 from wellsep.report.sections.scatter import encoded
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 

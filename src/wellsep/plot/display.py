@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +11,23 @@ import numpy as np
 from wellsep._checks.arrays import to_numpy
 from wellsep._text.sentences import DIVERGING, SURFACES, colour_of, mark_of
 from wellsep.evaluate import AceResult, Judgement, Ranking
-from wellsep.report.figures.records import Scatter
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 MOST_NAMED = 40  # names written next to a heat map
 MOST_KEYS = 12  # clusters that a legend names
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Some objects of one space in a plane, with the clusters of one partition."""
+
+    space: str
+    xy: np.ndarray  # (s, 2)
+    axes: str
+    objects: np.ndarray  # (s,)
+    codes: np.ndarray  # (s,) cluster of each, -1 = noise
+    clusters: tuple[str, ...]
+    selected: bool = True
 
 
 class Display:
@@ -22,7 +35,7 @@ class Display:
 
     Parameters
     ----------
-    figure : a record of ``wellsep.report.figures.records``
+    figure : a frozen record, such as ``wellsep.report.figures.ace.Dips``
     """
 
     plot: ClassVar[Callable[..., Any]]

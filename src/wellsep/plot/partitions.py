@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from wellsep.evaluate import ClusterDescription, describe_clusters
 from wellsep.indices import local_connectivity, margins, silhouette_samples
 from wellsep.plot.display import (
     PartitionDisplay,
+    Scatter,
     agreement_map,
     as_written,
     centers_of,
@@ -27,9 +29,13 @@ from wellsep.plot.display import (
     name_rows,
     tint,
 )
-from wellsep.report.figures.records import ClusterProfile, Scatter, Silhouettes, Strips
-from wellsep.report.sections.clusters import profile_figure
-from wellsep.report.sections.objects import lcd_figure, margin_figure, silhouette_figure
+from wellsep.report.sections.objects import (
+    Silhouettes,
+    Strips,
+    lcd_figure,
+    margin_figure,
+    silhouette_figure,
+)
 from wellsep.report.sections.scatter import encoded
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 
@@ -207,6 +213,22 @@ class ScatterDisplay(PartitionDisplay):
         return self
 
 
+@dataclass(frozen=True, eq=False)
+class ClusterProfile:
+    """How the features that make the clusters differ inside and outside of each."""
+
+    clusters: tuple[str, ...]
+    features: tuple[str, ...]
+    values: np.ndarray  # (K, F) over the pooled standard deviation; of shares the plain difference
+    shares: np.ndarray  # (F,) bool, which features are shares
+
+    @property
+    def reach(self) -> float:
+        """Where the colours end on both sides."""
+        known = np.abs(self.values[np.isfinite(self.values)])
+        return float(known.max(initial=0.0)) or 1.0
+
+
 class ClusterProfileDisplay(PartitionDisplay):
     """Heat map of the features that make the clusters: high or low inside, against the rest.
 
@@ -257,3 +279,26 @@ class ClusterProfileDisplay(PartitionDisplay):
         if colorbar:
             self.figure_.colorbar(self.image_, ax=ax, shrink=0.9)
         return self
+
+
+def profile_figure(description: ClusterDescription, most: int = 5) -> ClusterProfile:
+    """The features that differ most in any cluster, ``most`` of each, in the order of clusters.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X, labels = [[0.0, 7], [1, 8], [5, 8], [6, 7]], [0, 0, 1, 1]
+    >>> figure = profile_figure(ws.describe_clusters(X, labels, ["height", "age"]), most=1)
+    >>> figure.features, figure.values.round(2).ravel().tolist()
+    (('height',), [-7.07, 7.07])
+    """
+    chosen = dict.fromkeys(
+        feature for k in range(len(description.clusters)) for feature in description.order(k)[:most]
+    )
+    at = list(chosen)
+    return ClusterProfile(
+        clusters=description.clusters,
+        features=tuple(description.features[f] for f in at),
+        values=description.difference[:, at],
+        shares=description.shares[at],
+    )

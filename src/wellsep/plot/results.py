@@ -23,9 +23,8 @@ from wellsep.plot.display import (
     tint,
     write_beside,
 )
-from wellsep.report.figures.ace import dip_figure
-from wellsep.report.figures.records import Dips, TreeFigure
-from wellsep.report.figures.runs import tree_figure
+from wellsep.report.figures.ace import Dips, dip_figure
+from wellsep.report.figures.runs import TreeFigure, tree_figure
 from wellsep.report.page import is_stability
 from wellsep.report.pages.choose_k import shown_k
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ _ESCAPES = {
     "\u2029": "\\u2029",
     **{character: f"\\u{ord(character):04x}" for character in BIDI},
 }
+NOT_SENT = {"page": False}  # metadata of a field that the script knows from elsewhere
 
 
 def pack(array: Any, dtype: str) -> dict[str, str]:
@@ -79,18 +79,10 @@ def pack_plane(xy: np.ndarray) -> dict[str, Any]:
     }
 
 
-def unpack_plane(packed: Mapping[str, Any]) -> np.ndarray:
-    """The coordinates again, to within half a step of the grid."""
-    three = np.frombuffer(base64.b64decode(packed["b"]), np.uint8).reshape(-1, 3).astype(int)
-    x = three[:, 0] << 4 | three[:, 1] >> 4
-    y = (three[:, 1] & 15) << 8 | three[:, 2]
-    return np.column_stack([packed["x"] + x * packed["s"], packed["y"] + y * packed["s"]])
-
-
 def to_payload(figure: Any) -> dict[str, Any]:
     """A figure as the page's script reads it: its fields by name, those in it as well.
 
-    Fields whose metadata say ``page: False`` are left out.
+    Fields whose metadata are ``NOT_SENT`` are left out.
 
     Examples
     --------
@@ -98,7 +90,7 @@ def to_payload(figure: Any) -> dict[str, Any]:
     >>> @dataclass
     ... class Dots:
     ...     x: list
-    ...     names: list = field(metadata={"page": False})
+    ...     names: list = field(metadata=NOT_SENT)
     >>> to_payload(Dots([1, 2], ["a", "b"]))
     {'x': [1, 2]}
     """

@@ -23,13 +23,13 @@ from wellsep._files.replace import write_text
 from wellsep._text.glossary import WORDS
 from wellsep._text.sentences import CLUSTERS, DIVERGING, SURFACES, cell, count
 from wellsep.evaluate import ClusterDescription, Judgement, ResolutionTree
-from wellsep.report.figures.records import Column, Page
 from wellsep.report.pack import BIDI, safe_json
 from wellsep.report.pages.choose_k import build_k_page
 from wellsep.report.pages.clusters import build_clusters_page
 from wellsep.report.pages.ranking import build_ranking_page
 from wellsep.report.pages.stability import build_stability_page
 from wellsep.report.pages.tree import build_tree_page
+from wellsep.report.parts import Column, Page
 from wellsep.report.source import provenance
 from wellsep.spaces.drawing_planes import LAYOUTS
 

@@ -2,20 +2,81 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from wellsep._text.sentences import count
 from wellsep.evaluate import AceResult, Scores
-from wellsep.report.figures.records import Dips, SpaceAgreement, Step, Steps
-from wellsep.report.pack import pack, pack_bits, to_payload, upper
+from wellsep.report.pack import NOT_SENT, pack, pack_bits, to_payload, upper
 from wellsep.runs.folder_names import best_first
 from wellsep.spaces.projections import scaled_components
 
 MANY_SPACES = 300  # beyond, correlations have two digits and p-values are left out
 MOST_SPACES = 400  # of the heat map and the graph: more cannot be told apart on a screen
 _STEPS = 200  # of placing the nodes of the graph
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of ACE: how many spaces are left, and what it did."""
+
+    title: str
+    count: int
+    sentence: str
+    kept: tuple[bool, ...]  # per space
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Spaces in → multimodal → groups → winner."""
+
+    order: np.ndarray  # the spaces as they are drawn: by group, the winner first
+    fate: tuple[str, ...]  # "wins", "group", "outlier", "constant" or "dip"
+    group: np.ndarray  # phase-1 group of each space, -1 = none
+    weight: np.ndarray  # in the answer, 0 for others
+    steps: tuple[Step, ...]
+    dropped: tuple[tuple[str, str, str], ...] = field(metadata=NOT_SENT)  # (space, step, sentence)
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceAgreement:
+    """Rank agreement of the retained spaces, ordered by group, and their graph."""
+
+    names: tuple[str, ...]
+    places: np.ndarray  # (R,) position of each among all spaces
+    values: np.ndarray  # (R, R) rank correlation
+    adjusted: np.ndarray | None  # (R, R) Holm-adjusted p
+    linked: np.ndarray  # (R, R) bool, significant and positive
+    group: np.ndarray  # (R,)
+    weight: np.ndarray  # (R,) PageRank (or HITS) within its subgroup
+    wins: np.ndarray  # (R,) bool
+    correlation: str
+    xy: np.ndarray  # (R, 2) where the graph puts each, in the unit square
+
+    @property
+    def floor(self) -> float:
+        """Where the colours start."""
+        return colour_floor(self.values)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(E, 2) the links of the graph."""
+        return np.argwhere(np.triu(self.linked, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Dips:
+    """Dip tests of all spaces."""
+
+    names: tuple[str, ...] = field(metadata=NOT_SENT)
+    statistic: np.ndarray
+    pvalue: np.ndarray
+    adjusted: np.ndarray
+    passed: np.ndarray
+    notes: tuple[str, ...]
+    alpha: float
 
 
 def steps_figure(result: AceResult) -> Steps:
@@ -63,7 +124,6 @@ def steps_figure(result: AceResult) -> Steps:
     title = "gives the answer" if sum(winning) == 1 else "give the answer"
     steps.append(Step(title, sum(winning), _winning(result), tuple(winning)))
     return Steps(
-        spaces=result.spaces,
         order=space_order(result),
         fate=fate,
         group=group,
@@ -180,6 +240,12 @@ def ace_payload(result: AceResult, scores: Scores, steps: Steps) -> dict[str, An
     if dips is not None:
         found["dips"] = to_payload(dips)
     return found
+
+
+def colour_floor(values: np.ndarray) -> float:
+    """Where the colours of agreement start: -1, or a tenth under the least where all agree."""
+    least = float(np.min(values, initial=1.0))
+    return -1.0 if least < 0 else min(np.floor(least * 10) / 10, 0.9)
 
 
 def fates(result: AceResult) -> tuple[str, ...]:

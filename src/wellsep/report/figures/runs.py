@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,7 @@ from wellsep.evaluate import AceResult, Consensus, Ranking, ResolutionTree, Scor
 from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.vote.answer import MEASURES
 from wellsep.partitions import Partitions
-from wellsep.report.figures.ace import space_order
-from wellsep.report.figures.records import RunAgreement, TreeFigure
+from wellsep.report.figures.ace import colour_floor, space_order
 from wellsep.report.pack import pack, to_payload, upper
 
 MOST_CELLS = 300  # rows and columns of a heat map: more cannot be told apart on a screen
@@ -22,6 +22,42 @@ MOST_LEVELS = 12  # of the tree
 _MOST_SORTED = 200  # partitions whose neighbours are put in the best order; it takes their cube
 _SWEEPS = 8  # down and up again; more change little
 _LEVELS = 254  # of a colour
+
+
+@dataclass(frozen=True, eq=False)
+class RunAgreement:
+    """Agreement of every two distinct partitions, ordered so that similar ones are neighbours."""
+
+    names: tuple[str, ...]  # of the first run of each
+    counts: np.ndarray  # (D,) runs that are each partition
+    values: np.ndarray  # (D, D)
+    measure: str  # in words
+
+    @property
+    def floor(self) -> float:
+        """Where the colours start."""
+        return colour_floor(self.values)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names, with the number of runs where it is not one."""
+        pairs = zip(self.names, self.counts.tolist(), strict=True)
+        return tuple(name if n == 1 else f"{name} (×{n})" for name, n in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeFigure:
+    """A resolution tree, laid out: a row per level, clusters placed to cross few links."""
+
+    levels: tuple[str, ...]
+    clusters: tuple[str, ...]
+    level: np.ndarray  # (N,) row of each cluster
+    x: np.ndarray  # (N,) from 0 to 1
+    sizes: np.ndarray  # (N,)
+    codes: np.ndarray  # (N,) colour: the largest part of a cluster keeps its colour, noise is -1
+    links: np.ndarray  # (E, 2)
+    counts: np.ndarray  # (E,)
+    shares: np.ndarray  # (E,) share of the lower cluster that comes along the link
 
 
 def score_grid(ranking: Ranking, scores: Scores, ace: AceResult) -> dict[str, Any]:

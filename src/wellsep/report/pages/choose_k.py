@@ -11,9 +11,9 @@ from wellsep._checks.arrays import to_numpy
 from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import Partitions
-from wellsep.report.figures.records import Column, Page, RankingTable, Section, fact
 from wellsep.report.figures.runs import tree_figure
 from wellsep.report.pack import to_payload
+from wellsep.report.parts import Column, Page, RankingTable, Section, fact
 from wellsep.report.sections.one_space import data_sections, some_rows
 from wellsep.report.sections.tables import truth_section
 from wellsep.report.source import DATA, given_data

@@ -10,7 +10,7 @@ from wellsep._checks.labels import as_vector
 from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions
-from wellsep.report.figures.records import Column, Page, RankingTable, Section, fact
+from wellsep.report.parts import Column, Page, RankingTable, Section, fact
 from wellsep.report.sections.one_space import WHOLE, about_clusters, data_sections
 from wellsep.report.source import given_data
 

@@ -12,8 +12,8 @@ from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.scores import Coordinates
 from wellsep.evaluate.truth import shown_classes
 from wellsep.report.figures.ace import ace_payload, space_order, steps_figure
-from wellsep.report.figures.records import Page, Section, fact
 from wellsep.report.figures.runs import agreement_payload, runs_tree, score_grid
+from wellsep.report.parts import Page, Section, fact
 from wellsep.report.sections.answer import answer_section
 from wellsep.report.sections.clusters import clusters_section
 from wellsep.report.sections.members import Members

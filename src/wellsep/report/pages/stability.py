@@ -9,14 +9,14 @@ import numpy as np
 from wellsep._text.sentences import printable
 from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions
-from wellsep.report.figures.records import (
+from wellsep.report.pack import pack
+from wellsep.report.parts import (
     Column,
     Page,
     RankingTable,
     Section,
     fact,
 )
-from wellsep.report.pack import pack
 from wellsep.report.sections.one_space import WHOLE, about_clusters, data_sections
 from wellsep.report.source import given_data
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from wellsep.evaluate import ResolutionTree
-from wellsep.report.figures.records import Column, Page, RankingTable, Section, fact
 from wellsep.report.figures.runs import tree_figure
 from wellsep.report.pack import to_payload
+from wellsep.report.parts import Column, Page, RankingTable, Section, fact
 
 
 def build_tree_page(tree: ResolutionTree, *, title: str | None) -> Page:

@@ -11,8 +11,8 @@ from wellsep._text.sentences import count
 from wellsep.evaluate import PartitionDetails
 from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.clusters.judged import JudgedClusters
-from wellsep.report.figures.records import Section
 from wellsep.report.pack import pack, pack_codes
+from wellsep.report.parts import Section
 from wellsep.report.sections.members import Members
 
 N_MEMBERS = 10  # of a group

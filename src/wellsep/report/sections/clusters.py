@@ -10,35 +10,12 @@ import numpy as np
 from wellsep._text.sentences import count, listing
 from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.clusters.support import best_matches
-from wellsep.report.figures.records import ClusterProfile, Section
+from wellsep.report.parts import Section
 from wellsep.report.sections.scatter import LONGEST_NAME
 
 MOST_ROWS = 60  # clusters of a table, the largest
 MOST_OTHERS = 100  # clusterings that a cluster is looked for in
 N_EXEMPLARS = 2
-
-
-def profile_figure(description: ClusterDescription, most: int = 5) -> ClusterProfile:
-    """The features that differ most in any cluster, ``most`` of each, in the order of clusters.
-
-    Examples
-    --------
-    >>> import wellsep as ws
-    >>> X, labels = [[0.0, 7], [1, 8], [5, 8], [6, 7]], [0, 0, 1, 1]
-    >>> figure = profile_figure(ws.describe_clusters(X, labels, ["height", "age"]), most=1)
-    >>> figure.features, figure.values.round(2).ravel().tolist()
-    (('height',), [-7.07, 7.07])
-    """
-    chosen = dict.fromkeys(
-        feature for k in range(len(description.clusters)) for feature in description.order(k)[:most]
-    )
-    at = list(chosen)
-    return ClusterProfile(
-        clusters=description.clusters,
-        features=tuple(description.features[f] for f in at),
-        values=description.difference[:, at],
-        shares=description.shares[at],
-    )
 
 
 def cluster_table(

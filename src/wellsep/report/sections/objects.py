@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wellsep.evaluate import PartitionDetails
-from wellsep.report.figures.records import Section, Silhouettes, Strips
 from wellsep.report.pack import pack
+from wellsep.report.parts import Section
 from wellsep.report.sections.members import Members
 from wellsep.report.sections.scatter import object_names, object_values
 
 N_WORST = 12
 PROFILE = 120  # points of a silhouette profile
 STRIP = 2400  # marks of a strip plot, over all clusters
+
+
+@dataclass(frozen=True, eq=False)
+class Silhouettes:
+    """Silhouette widths of a partition, cluster by cluster, the greatest first."""
+
+    clusters: tuple[str, ...]
+    codes: np.ndarray  # (K,) number of each cluster, for its colour
+    widths: tuple[np.ndarray, ...]
+    objects: tuple[np.ndarray, ...]
+    means: np.ndarray  # (K,)
+    mean: float
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """One value per object, cluster by cluster, and the objects to check."""
+
+    kind: str  # "margin" or "lcd"
+    title: str
+    clusters: tuple[str, ...]
+    codes: np.ndarray
+    values: tuple[np.ndarray, ...]
+    objects: tuple[np.ndarray, ...]
+    worst: np.ndarray  # positions of objects, the worst first
+    worse: int  # 1: large values are bad, -1: small ones
 
 
 def silhouette_figure(
