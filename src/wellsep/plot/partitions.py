@@ -29,13 +29,7 @@ from wellsep.plot.display import (
     name_rows,
     tint,
 )
-from wellsep.report.sections.objects import (
-    Silhouettes,
-    Strips,
-    lcd_figure,
-    margin_figure,
-    silhouette_figure,
-)
+from wellsep.report.sections.objects import Silhouettes, Strips, silhouette_figure, strip_figure
 from wellsep.report.sections.scatter import encoded
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 
@@ -65,7 +59,7 @@ class SilhouetteDisplay(PartitionDisplay):
         beside = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": "small"}
         total = sum(map(len, self.figure.widths)) or 1
         gap, y, places = 0.02 * total, 0.0, []
-        for code, widths in zip(self.figure.codes, self.figure.widths, strict=True):
+        for code, widths in enumerate(self.figure.widths):
             rows, ends = y + np.arange(len(widths) + 1), np.append(widths, widths[-1:])
             ax.fill_betweenx(rows, 0, ends, step="post", color=tint(code), lw=0)
             places.append(y + len(widths) / 2)
@@ -91,15 +85,13 @@ class _StripDisplay(PartitionDisplay):
         """Draw on the given axes, or on new ones."""
         figure = self.figure
         (ax,) = self._axes(ax, figsize=(6, 0.45 * max(len(figure.clusters), 4) + 1.2))
-        for row, (code, values, objects) in enumerate(
-            zip(figure.codes, figure.values, figure.objects, strict=True)
-        ):
+        for row, (values, objects) in enumerate(zip(figure.values, figure.objects, strict=True)):
             if not len(values):
                 continue
             # The same object always gets the same place: the picture is not random.
             jitter = (objects * 2654435761 % 1000 / 1000 - 0.5) * 0.6
             bad = np.isin(objects, figure.worst)
-            colour = tint(code)
+            colour = tint(row)
             ax.scatter(values[~bad], row + jitter[~bad], s=6, color=colour, alpha=0.55, lw=0)
             ax.scatter(
                 values[bad], row + jitter[bad], s=28, facecolors=ground(), edgecolors=colour, lw=1.5
@@ -139,7 +131,7 @@ class MarginDisplay(_StripDisplay):
     def figure_of(X: Any, labels: Any, **options: Any) -> Strips:
         """Compute the margins of a partition, cluster by cluster."""
         values = np.asarray(margins(X, labels, **options), dtype=float)
-        return margin_figure(*encoded(labels), values)
+        return strip_figure("margin", *encoded(labels), values)
 
 
 class ConnectivityDisplay(_StripDisplay):
@@ -161,7 +153,7 @@ class ConnectivityDisplay(_StripDisplay):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of small clusters: drawn as such
             values = local_connectivity(X, labels, n_neighbors=n_neighbors).objects
-        return lcd_figure(*encoded(labels), np.asarray(values, dtype=float))
+        return strip_figure("lcd", *encoded(labels), np.asarray(values, dtype=float))
 
 
 class ScatterDisplay(PartitionDisplay):

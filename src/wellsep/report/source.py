@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +25,7 @@ from wellsep.evaluate.clusters.describing import describe_best
 from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.kept_codes import KeptCodes
 from wellsep.partitions import Partitions, encode
-from wellsep.report.sections.members import PICTURES, images_of_folder, is_images, read_images
+from wellsep.report.sections.objects import known_columns
 from wellsep.report.sections.scatter import MOST_DRAWN
 from wellsep.runs import Runs
 from wellsep.spaces.drawing_planes import drawn_objects
@@ -109,7 +107,7 @@ def collect_evidence(
         ids=ids,
         params=params,
         truth=truth,
-        known=_columns(objects, n, ids),
+        known=known_columns(objects, n, ids),
     )
 
 
@@ -127,30 +125,6 @@ def _labels(ranking: Ranking, codes: KeptCodes) -> dict[str, Labels]:
         m = int(ranking.classes.of[i])
         found[ranking.names[i]] = Labels(codes.drawn[m], codes.labels_of(m), codes.sizes_of(m))
     return found
-
-
-def _columns(objects: Any, n: int, ids: Any) -> dict[str, np.ndarray]:
-    """Columns about the objects, by name, each of one value per object; images too."""
-    if isinstance(objects, str | os.PathLike) and Path(objects).is_dir():
-        return {"image": images_of_folder(Path(objects), ids, n)}
-    if isinstance(objects, np.ndarray) and is_images(objects):
-        objects = {"image": objects}
-    if not hasattr(objects, "keys") or not hasattr(objects, "__getitem__"):
-        raise TypeError(
-            "objects must be a frame or a mapping of names to columns, an array of images or a "
-            f"folder of them, got {type(objects).__name__}."
-        )
-    columns = {str(name): np.asarray(objects[name]) for name in objects}
-    for name, values in columns.items():
-        if not is_images(values):
-            columns[name] = values = values.reshape(-1)
-        if len(values) != n:
-            raise ValueError(
-                f"objects[{name!r}] must have one value per object ({n}), got {len(values)}."
-            )
-        if values.ndim == 1 and n and all(str(v).lower().endswith(PICTURES) for v in values):
-            columns[name] = read_images(values)
-    return columns
 
 
 def _check_runs(ranking: Ranking, runs: Any) -> None:

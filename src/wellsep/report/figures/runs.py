@@ -16,6 +16,7 @@ from wellsep.evaluate.vote.answer import MEASURES
 from wellsep.partitions import Partitions
 from wellsep.report.figures.ace import colour_floor, space_order
 from wellsep.report.pack import pack, to_payload, upper
+from wellsep.report.sections.scatter import thinned
 
 MOST_CELLS = 300  # rows and columns of a heat map: more cannot be told apart on a screen
 MOST_LEVELS = 12  # of the tree
@@ -140,14 +141,11 @@ def runs_tree(ranking: Ranking, labels: Mapping[str, Any]) -> dict[str, Any] | N
     ks = sorted(best)
     if len(ks) < 2:
         return None
-    if len(ks) > MOST_LEVELS:
-        at = np.unique(np.linspace(0, len(ks) - 1, MOST_LEVELS).round().astype(int))
-        ks = [ks[i] for i in at]
-    chosen = [labels[best[k]] for k in ks]
+    names = tuple(best[k] for k in thinned(np.array(ks), MOST_LEVELS).tolist())
+    chosen = [labels[name] for name in names]
     codes = np.stack([one[0] for one in chosen]).astype(np.int32)
     # Whole numbers as numbers: noise, a number, has no place among texts.
     classes = (np.array(one[1], int if all(map(_is_whole, one[1])) else str) for one in chosen)
-    names = tuple(best[k] for k in ks)
     partitions = Partitions(codes, tuple(classes), names, (codes >= 0).mean(axis=1))
     tree = resolution_tree(partitions.take(np.arange(codes.shape[1])))
     return to_payload(tree_figure(tree))

@@ -16,8 +16,7 @@ from wellsep.report.figures.runs import agreement_payload, runs_tree, score_grid
 from wellsep.report.parts import Page, Section, fact
 from wellsep.report.sections.answer import answer_section
 from wellsep.report.sections.clusters import clusters_section
-from wellsep.report.sections.members import Members
-from wellsep.report.sections.objects import objects_section
+from wellsep.report.sections.objects import Members, objects_section
 from wellsep.report.sections.scatter import (
     Part,
     Scatters,

@@ -13,7 +13,7 @@ from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.clusters.judged import JudgedClusters
 from wellsep.report.pack import pack, pack_codes
 from wellsep.report.parts import Section
-from wellsep.report.sections.members import Members
+from wellsep.report.sections.objects import Members
 
 N_MEMBERS = 10  # of a group
 N_BESIDE = 8  # of a cluster in a question

@@ -15,8 +15,7 @@ from wellsep.partitions import Partitions
 from wellsep.report.parts import Section
 from wellsep.report.sections.answer import answer_section
 from wellsep.report.sections.clusters import clusters_section
-from wellsep.report.sections.members import Members
-from wellsep.report.sections.objects import objects_section
+from wellsep.report.sections.objects import Members, objects_section
 from wellsep.report.sections.scatter import draw_one_space, labels_of, map_section
 from wellsep.report.source import DATA, Given
 from wellsep.spaces.projections import take_objects

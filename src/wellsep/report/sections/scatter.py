@@ -20,7 +20,6 @@ MOST_DRAWN = 2000
 BYTES = 600_000  # of planes and labels before base64; the page stays under 1.5 MB
 LONGEST_NAME = 120
 LONGEST_TEXT = 160
-NO_LABELS = "Without the runs there are no labels to colour the objects by."
 MOST_KINDS = 40  # categories that get a colour each
 
 
@@ -138,10 +137,15 @@ def draw_objects(n: int, n_spaces: int, n_partitions: int, given: np.ndarray | N
     """The objects to draw: those given, evenly thinned; else a seeded sample."""
     if given is None:
         return drawn_objects(n, affordable(n, n_spaces, n_partitions))
-    most = affordable(len(given), n_spaces, n_partitions)
-    if len(given) <= most:
-        return given
-    return given[np.unique(np.linspace(0, len(given) - 1, most).round().astype(np.intp))]
+    return thinned(given, affordable(len(given), n_spaces, n_partitions))
+
+
+def thinned(values: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of the values, evenly spaced."""
+    if len(values) <= most:
+        return values
+    kept: np.ndarray = values[np.linspace(0, len(values) - 1, most).round().astype(np.intp)]
+    return kept
 
 
 def labels_of(partitions: Partitions) -> dict[str, tuple[np.ndarray, tuple[str, ...], np.ndarray]]:
