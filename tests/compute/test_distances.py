@@ -304,8 +304,9 @@ def test_judge_on_distances_equals_judge_on_rows_draw_by_draw(n):
 
 @pytest.mark.parametrize("index", ["silhouette", "dunn", "calinski_harabasz", "c_index"])
 def test_half_samples_cut_rows_and_columns(index):
-    from wellsep.evaluate.certainty.draws import draw_halves
-    from wellsep.evaluate.certainty.half_samples import score_halves
+    from halved import score_halves
+
+    from wellsep.evaluate.certainty.half_samples import draw_halves
     from wellsep.partitions import Partitions
 
     X, y = blobs(160)

@@ -6,6 +6,7 @@ import importlib
 
 import numpy as np
 import pytest
+from halved import score_halves
 from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
@@ -16,8 +17,7 @@ from wellsep.compute.metrics.table import find
 from wellsep.compute.statistics import distance_sums as sums
 from wellsep.compute.statistics import half_samples as half_sums
 from wellsep.evaluate import rank_confidence
-from wellsep.evaluate.certainty.draws import draw_halves
-from wellsep.evaluate.certainty.half_samples import score_halves
+from wellsep.evaluate.certainty.half_samples import draw_halves
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from halved import score_halves
 
 import wellsep as ws
 from wellsep.compute.statistics import half_samples as half_sums
@@ -17,8 +18,7 @@ from wellsep.evaluate import (
     score_runs,
 )
 from wellsep.evaluate.certainty.confidence import summarise
-from wellsep.evaluate.certainty.draws import draw_halves
-from wellsep.evaluate.certainty.half_samples import score_halves
+from wellsep.evaluate.certainty.half_samples import draw_halves
 from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
 from wellsep.spaces.dip_half_samples import half_dips
@@ -238,7 +238,7 @@ WRONG = tuple(i / 20 for i in range(12))
 
 def test_in_each_draw_half_of_the_runs_choose_the_spaces_that_score_all():
     from wellsep.evaluate.certainty.confidence import FEWEST_RUNS
-    from wellsep.evaluate.certainty.draws import draw_panels, draw_plan
+    from wellsep.evaluate.certainty.half_samples import draw_panels, draw_plan
     from wellsep.evaluate.ranks import ranks
 
     runs, scores, _ = made(wrong=WRONG)
@@ -311,7 +311,7 @@ def test_the_draws_of_a_vote_are_votes_on_the_halves():
     """Each draw is a consensus of half of the partitions on half of the objects, counted anew."""
     from wellsep.compute.statistics.contingency import PairCounts
     from wellsep.evaluate.certainty.confidence import repeat_vote, summarise_draws
-    from wellsep.evaluate.certainty.draws import draw_plan
+    from wellsep.evaluate.certainty.half_samples import draw_plan
     from wellsep.indices.external import adjusted_rand
     from wellsep.partitions import Partitions
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from halved import score_halves
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -17,8 +18,7 @@ from sklearn.pipeline import Pipeline
 import wellsep as ws
 from wellsep.compute.statistics import half_samples as half_sums
 from wellsep.evaluate import input_scores, rank_confidence
-from wellsep.evaluate.certainty.draws import draw_halves
-from wellsep.evaluate.certainty.half_samples import score_halves
+from wellsep.evaluate.certainty.half_samples import draw_halves
 from wellsep.indices.noise_prices import PRICES
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs

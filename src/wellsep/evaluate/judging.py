@@ -23,8 +23,7 @@ from wellsep.evaluate.certainty.confidence import (
     repeat_vote,
     summarise_draws,
 )
-from wellsep.evaluate.certainty.draws import Draws
-from wellsep.evaluate.certainty.half_samples import Resampled
+from wellsep.evaluate.certainty.half_samples import Draws, Resampled
 from wellsep.evaluate.clusters.describing import describe_best
 from wellsep.evaluate.clusters.judged import JudgedClusters, judge_clusters
 from wellsep.evaluate.clusters.objects import PartitionDetails, object_details

@@ -18,7 +18,7 @@ from wellsep._checks.values import check_generator, check_names, check_path
 from wellsep._files.maps import maps_held
 from wellsep._text.sentences import shown
 from wellsep.adapters import load_any
-from wellsep.evaluate.certainty.draws import Draws, draw_plan
+from wellsep.evaluate.certainty.half_samples import Draws, draw_plan
 from wellsep.evaluate.options import Options, ScoreOptions
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.indices.registry import refuse_unpriced

@@ -64,6 +64,10 @@ class WidthTotals(NamedTuple):
     mass: np.ndarray  # (K,)
     by_group: np.ndarray | None = None  # (G, K) totals, where the task names groups
 
+    def cut(self, samples: np.ndarray, clusters: slice) -> WidthTotals:
+        """Of many samples some, with some of the clusters."""
+        return WidthTotals(self.totals[samples, clusters], self.mass[samples, clusters])
+
 
 def width_totals(
     block: Block, sums: Any, size: Any, w: Want

@@ -21,14 +21,15 @@ from wellsep.compute.statistics.contingency import GroupCounts
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.steps import admit, answer_of, fill_worst
 from wellsep.evaluate.answer import Answer
-from wellsep.evaluate.certainty.draws import (
+from wellsep.evaluate.certainty.half_samples import (
     MOST_TREE_DRAWS,
     Draws,
+    Resampled,
     draw_panels,
     draw_plan,
     grows_trees,
+    resample,
 )
-from wellsep.evaluate.certainty.half_samples import Resampled, resample
 from wellsep.evaluate.options import Calling, Progress
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.evaluate.scores import NothingToRank, Scores
@@ -246,7 +247,8 @@ def rank_confidence(
     with open_client(calling.scheduler) as client:
         team = Team(client, runs, partitions, calling)
         own = {name: (name,) for name in scores.spaces}
-        resampled = dict(over_spaces(team, scores.spaces, resample, partitions, draws, own=own))
+        outcomes = over_spaces(team, scores.spaces, resample, partitions, draws, own=own)
+        resampled = {name: halves for name, (_, halves) in outcomes}
     drawn = repeat_ace(draws, scores, result, resampled, partitions.codes, progress)
     return summarise_draws(drawn, result, draws)
 

@@ -16,8 +16,7 @@ from wellsep._files.arrays import digest
 from wellsep._files.records import Record, freeze
 from wellsep._text.sentences import count
 from wellsep.compute.engine.dask.client import open_client
-from wellsep.evaluate.certainty.draws import Draws, grows_trees
-from wellsep.evaluate.certainty.half_samples import Resampled, resample, score_and_resample
+from wellsep.evaluate.certainty.half_samples import Draws, Resampled, grows_trees, resample
 from wellsep.evaluate.options import Computing, Options, Progress, ScoreOptions, Settings
 from wellsep.evaluate.problem import Problem, partitions_of
 from wellsep.evaluate.ranks import tied_classes
@@ -407,21 +406,16 @@ def _compute(
     """Scores of some partitions and the half-samples of all; one pass where these are the same."""
     asked = list(job.indices.values())
     X = as_distances(X, asked)
-    resampled = None
-    if job.draws is not None and len(which) == len(partitions):
-        result, resampled = score_and_resample(X, computing, partitions, asked, job.draws, space)
-    else:
-        if job.draws is not None:
-            resampled = resample(X, computing, partitions, job.draws, space)
-        if not which:
-            return None, resampled
-        result = score_partitions(
-            X,
-            partitions.subset(which),
-            [(index.name, params) for index, params in asked],
-            device=computing.device,
-            n_jobs=computing.n_jobs,
-        )
+    result = resampled = None
+    if job.draws is not None:
+        together = asked if len(which) == len(partitions) else ()
+        result, resampled = resample(X, computing, partitions, job.draws, space, together)
+    if not which:
+        return None, resampled
+    if result is None:
+        specs = [(index.name, params) for index, params in asked]
+        by = {"device": computing.device, "n_jobs": computing.n_jobs}
+        result = score_partitions(X, partitions.subset(which), specs, **by)
     new = tuple(digests[m] for m in which)
     place = dict(zip(result.names, new, strict=True))
     reasons = {f"{place[p]} {index}": why for (p, index), why in result.reasons.items()}
