@@ -35,6 +35,7 @@ from wellsep._checks.arrays import (
 from wellsep._checks.values import check_random_state
 from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
 from wellsep.compute.engine.threads import own_threads
+from wellsep.compute.kernels import load
 from wellsep.compute.kmeans.nearest_centres import host_labels
 from wellsep.compute.kmeans.prepared_points import Frame, Points, prepare
 from wellsep.compute.kmeans.starts import check_init
@@ -244,9 +245,7 @@ class CentroidClusterer(
         if not reset and not finite and _valid_as_it_is(X, self):
             return X
         if is_dask(X):
-            from wellsep.compute.engine.dask.chunks import open_chunks
-
-            chunks = open_chunks(X, sized=sized)
+            chunks = load("wellsep.compute.engine.dask.chunks").open_chunks(X, sized=sized)
             skeleton = X._meta if hasattr(X, "to_dask_array") else np.empty((1, chunks.d))
             validate_data(self, skeleton, reset=reset, skip_check_array=True)
             return chunks

@@ -18,7 +18,7 @@ import numpy as np
 
 from wellsep.cluster.estimator import NoProgress
 from wellsep.compute.kmeans.prepared_points import Points, prepare
-from wellsep.compute.kmeans.search_state import CentreState, Split, open_state
+from wellsep.compute.kmeans.search_state import CentreState, open_state
 from wellsep.compute.kmeans.starts import start_centers
 
 WORTH = 1e-6  # relative gain that counts as one
@@ -279,7 +279,7 @@ class _Proposals:
     def __init__(self, state: CentreState, random_state: np.random.RandomState):
         self.state, self.random_state = state, random_state
         self.version = np.zeros(state.k, np.int64)
-        self.splits: dict[int, tuple[int, Split]] = {}
+        self.splits: dict[int, tuple[int, Any]] = {}
         self.refused: dict[tuple[int, int], tuple[int, int]] = {}
 
     def changed(self, touched: np.ndarray) -> None:
@@ -323,7 +323,7 @@ class _Proposals:
         _, one, other = self._split_of(parted)
         return np.array([leaving, parted]), np.stack([one, other]), (parted, leaving)
 
-    def _split_of(self, code: int) -> Split:
+    def _split_of(self, code: int) -> Any:
         version, found = self.splits.get(code, (-1, None))
         if found is None or version != self.version[code]:
             found = self.state.split(code, self.random_state.uniform())

@@ -14,7 +14,6 @@ import numpy as np
 from wellsep._checks.arrays import to_numpy
 from wellsep.cluster.cf_means.centre_search import WORTH, Budget, Found, History
 from wellsep.cluster.estimator import NoProgress
-from wellsep.compute.kmeans.nearest_centres import NearestTwo
 from wellsep.compute.kmeans.prepared_points import Points
 
 PROPOSALS = 64  # far points looked at together
@@ -24,7 +23,7 @@ PATIENCE = 4  # batches in a row that may fail
 
 class _State(NamedTuple):
     centers: np.ndarray
-    found: NearestTwo  # on the device
+    found: Any  # the two nearest centres of each point, on the device
     cost: float
 
 
@@ -66,7 +65,7 @@ class _Far(NamedTuple):
 
 
 def proposal_values(
-    points: Points, found: NearestTwo, k: int, random_state: np.random.RandomState
+    points: Points, found: Any, k: int, random_state: np.random.RandomState
 ) -> tuple[np.ndarray, _Far]:
     """(b, k) what the cost falls by exactly if centre r jumps to far point z, others fixed."""
     import torch

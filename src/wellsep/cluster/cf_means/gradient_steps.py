@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks.arrays import to_numpy
-from wellsep.compute.kmeans.nearest_centres import NearestTwo
 from wellsep.compute.kmeans.prepared_points import Points
 from wellsep.compute.metrics.table import product_squares
 
@@ -48,7 +47,7 @@ def weights_of(schedule: str, weight: float, n_steps: int) -> np.ndarray:
     return sign * weight * _LAST**course
 
 
-def pull(points: Points, found: NearestTwo, centers: np.ndarray, weight: float) -> Pull:
+def pull(points: Points, found: Any, centers: np.ndarray, weight: float) -> Pull:
     """Both gradients from nearest and second nearest centres; all of it adds up over points.
 
     With q = d²/‖v‖² and w = d/‖v‖²:

@@ -26,6 +26,7 @@ from wellsep._checks.arrays import (
 from wellsep.compute.data.opening import as_space, like_given
 from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.threads import budget_bytes
+from wellsep.compute.kernels import load
 from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
 from wellsep.compute.metrics.table import COSINE
@@ -332,9 +333,9 @@ def prepare(
     array, whose rows stay where they are.
     """
     if is_dask(getattr(X, "array", None)):  # Chunks
-        from wellsep.compute.engine.dask.points import prepare_chunks
-
-        return prepare_chunks(X, sample_weight, metric, frame)
+        on_dask = load("wellsep.compute.engine.dask.points")
+        points: Points = on_dask.prepare_chunks(X, sample_weight, metric, frame)
+        return points
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weights is not None and bool((weights == 1.0).all()):
         weights = None  # sums and draws are then those without weights, bit for bit

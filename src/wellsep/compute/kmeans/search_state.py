@@ -16,6 +16,7 @@ from scipy.spatial.distance import cdist
 
 from wellsep._checks.arrays import kernels_wanted
 from wellsep.compute.engine.kernel_choice import numba_works
+from wellsep.compute.kernels import load
 from wellsep.compute.kmeans.nearest_centres import host_nearest
 from wellsep.compute.kmeans.prepared_points import Points
 
@@ -369,9 +370,8 @@ class CentreState:
 def open_state(points: Points, centers: np.ndarray, *, local: bool = True) -> CentreState:
     """The state at these centres, compiled where that pays."""
     if compiled_usable(points.X, len(centers)):
-        from wellsep.compute.kernels.numba_search import CompiledState
-
-        return CompiledState(points, centers, local=local)
+        state: type[CentreState] = load("wellsep.compute.kernels.numba_search").CompiledState
+        return state(points, centers, local=local)
     return CentreState(points, centers, local=local)
 
 
