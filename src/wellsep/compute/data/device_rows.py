@@ -11,17 +11,14 @@ import torch
 from array_api_compat import array_namespace, device
 
 from wellsep.compute.data.rows import Space, code_columns, host
-from wellsep.compute.engine.kernel_choice import choose
 from wellsep.compute.engine.threads import TENSOR_ROWS, budget_bytes, cut_rows, effective_jobs
+from wellsep.compute.kernels import load
+from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.kmeans.nearest_centres import (
     DEVICE_BLOCK,
     Nearest,
     NearestTwo,
-    positive,
     row_blocks,
-    tensor_code_sums,
-    tensor_nearest,
-    tensor_nearest_two,
 )
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.table import find, rows_of, squares
@@ -156,12 +153,40 @@ class DeviceSpace(Space):
         return xp.concat([xp.sum(X[rows, :] * X[rows, :], axis=1) for rows in blocks])
 
     def nearest(self, centers: np.ndarray, norms: Any = None) -> Nearest:
-        norms = self.norms() if norms is None else norms
-        return choose(tensor_nearest, self.X, len(centers))(self, centers, norms)
+        if len(centers) > 1 and fused_usable(self.X):
+            found = self.nearest_two(centers)
+            return Nearest(found.first, found.near)
+        xp, norms = self.xp, self.norms() if norms is None else norms
+        parts = [
+            (xp.argmax(products, axis=1), xp.max(products, axis=1))
+            for products in self._products(centers)
+        ]
+        first, best = (xp.concat(part) for part in zip(*parts, strict=True))
+        return Nearest(first, positive(norms - 2.0 * best, xp))
 
     def nearest_two(self, centers: np.ndarray, norms: Any = None) -> NearestTwo:
-        norms = self.norms() if norms is None else norms
-        return choose(tensor_nearest_two, self.X)(self, centers, norms)
+        if fused_usable(self.X):
+            kernels = load("wellsep.compute.kernels.triton_nearest")
+            return NearestTwo(*kernels.nearest_two(self.X, self.beside(centers)))
+        xp, norms = self.xp, self.norms() if norms is None else norms
+        codes = xp.arange(len(centers), device=self.device)[None, :]
+        parts: list[tuple[Any, ...]] = []
+        for products in self._products(centers):
+            index = xp.argmax(products, axis=1)
+            best = xp.max(products, axis=1)
+            struck = xp.full_like(products, -float("inf"))
+            rest = xp.where(codes == index[:, None], struck, products)
+            parts.append((index, xp.argmax(rest, axis=1), best, xp.max(rest, axis=1)))
+        first, second, *both = (xp.concat(part) for part in zip(*parts, strict=True))
+        near, far = (positive(norms - 2.0 * best, xp) for best in both)
+        return NearestTwo(first, second, near, far)
+
+    def _products(self, centers: np.ndarray) -> Iterator[Any]:
+        """Blocks of xᵀμ_k − ½‖μ_k‖², greatest for the nearest centre."""
+        columns = self.beside(np.ascontiguousarray(centers.T))
+        half = self.beside(0.5 * np.einsum("ij,ij->i", centers, centers))
+        for rows in row_blocks(self.n, len(centers), DEVICE_BLOCK):
+            yield self.X[rows, :] @ columns - half
 
     def center_squares(self, centers: np.ndarray, norms: Any) -> Any:
         own = self.beside(np.einsum("ij,ij->i", centers, centers)[:, None])
@@ -176,7 +201,27 @@ class DeviceSpace(Space):
         return squares if zero is None else squares + xp.astype(zero, xp.float64)
 
     def code_sums(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
-        return choose(tensor_code_sums, self.X)(self, *code_columns(codes, weights), n_codes)
+        codes, weights = code_columns(codes, weights)
+        if fused_usable(self.X):
+            kernels = load("wellsep.compute.kernels.triton_nearest")
+            parts = [
+                kernels.code_sums(
+                    self.X, codes[:, m], None if weights is None else weights[:, m], n_codes
+                )
+                for m in range(codes.shape[1])
+            ]
+            return host(sum(parts[1:], parts[0]))
+        # The array standard has no scatter-add: weighted one-hot products, block by block.
+        xp, X = self.xp, self.X
+        sums = np.zeros((n_codes, self.d))
+        columns = xp.arange(n_codes, device=self.device)[None, :]
+        for rows in row_blocks(self.n, n_codes, DEVICE_BLOCK):
+            onehot = xp.zeros((rows.stop - rows.start, n_codes), dtype=X.dtype, device=self.device)
+            for column in range(codes.shape[1]):
+                hit = xp.astype(columns == codes[rows, column][:, None], X.dtype)
+                onehot = onehot + (hit if weights is None else hit * weights[rows, column][:, None])
+            sums += host(onehot.T @ X[rows, :])
+        return sums
 
     def running_sum(self, values: Any) -> Any:
         return self.xp.cumulative_sum(values)
@@ -184,6 +229,11 @@ class DeviceSpace(Space):
     def code_masses(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
         given = None if weights is None else self.xp.astype(weights, self.xp.float64)
         return host(self.xp.bincount(codes, given, n_codes)).astype(np.float64)
+
+
+def positive(squares: Any, xp: Any) -> Any:
+    """Squares that rounding left below zero as zeros."""
+    return xp.where(squares > 0.0, squares, xp.zeros_like(squares))
 
 
 def member_table(

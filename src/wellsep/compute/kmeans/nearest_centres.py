@@ -2,7 +2,7 @@
 
 Data stay on their device and in their library; the k centres are a small float64 NumPy array on
 the host. No table of distances is ever larger than one block of rows. ``Space`` has these as its
-methods: arrays and sparse matrices take the functions for the host, others those for tensors.
+methods: arrays and sparse matrices take the functions here, tensors on a card have their own.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import SAFE, to_numpy
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
+from wellsep._checks.arrays import SAFE, kernels_wanted
+from wellsep.compute.engine.kernel_choice import compiled_pays
 from wellsep.compute.engine.threads import effective_jobs, share_blocks
 from wellsep.compute.kernels import load
-from wellsep.compute.kernels.triton_use import fused_usable
 
 # Entries of one block of the table of products: about a second-level cache, or what keeps a
 # graphics card busy.
@@ -172,7 +171,11 @@ def host_labels(X: np.ndarray, centers: np.ndarray, offset: np.ndarray) -> np.nd
         return None
     far = float(offset @ offset) > float(squares.max())
     bias = (-0.5 * squares - (0.0 if far else centers @ offset)).astype(X.dtype)
-    find, safe = choose(label_blocks, X, centers), []
+    find, safe = label_blocks, []
+    # Only for labels of new rows: sums round otherwise here, and a fit must not depend on whether
+    # numba has been loaded.
+    if kernels_wanted() and compiled_pays(float(X.shape[0]) * centers.size):
+        find = load("wellsep.compute.kernels.numba_nearest").swept_labels
 
     def scan(blocks: Iterable[slice]) -> None:
         looked = _Looked(X, offset if far else None, limit)
@@ -219,16 +222,6 @@ def dense_products(
             yield rows, _Tall(table)
 
 
-def _swept(
-    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
-) -> None:
-    load("wellsep.compute.kernels.numba_nearest").swept_labels(X, centers, blocks, bias, first)
-
-
-def _sweep_usable(X: Any, centers: np.ndarray) -> bool:
-    return compiled_pays(float(X.shape[0]) * centers.size)
-
-
 def sparse_products(
     X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray
 ) -> Iterator[tuple[slice, _Tall]]:
@@ -236,44 +229,6 @@ def sparse_products(
     few = np.ascontiguousarray(centers, dtype=X.dtype)
     for rows in blocks:
         yield rows, _Tall(X[rows] @ few.T + bias)
-
-
-def positive(squares: Any, xp: Any) -> Any:
-    """Squares that rounding left below zero as zeros."""
-    return xp.where(squares > 0.0, squares, xp.zeros_like(squares))
-
-
-def _tensor_products(space: Any, centers: np.ndarray) -> Iterator[Any]:
-    columns = space.beside(np.ascontiguousarray(centers.T))
-    half = space.beside(0.5 * np.einsum("ij,ij->i", centers, centers))
-    for rows in row_blocks(space.n, len(centers), DEVICE_BLOCK):
-        yield space.X[rows, :] @ columns - half
-
-
-def tensor_nearest(space: Any, centers: np.ndarray, norms: Any) -> Nearest:
-    """The nearest centre of each row, in the words of the array standard."""
-    xp = space.xp
-    parts = [
-        (xp.argmax(products, axis=1), xp.max(products, axis=1))
-        for products in _tensor_products(space, centers)
-    ]
-    first, best = (xp.concat(part) for part in zip(*parts, strict=True))
-    return Nearest(first, positive(norms - 2.0 * best, xp))
-
-
-def tensor_nearest_two(space: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
-    """The nearest and the second nearest in the same words."""
-    xp = space.xp
-    codes = xp.arange(len(centers), device=space.device)[None, :]
-    parts: list[tuple[Any, ...]] = []
-    for products in _tensor_products(space, centers):
-        index = xp.argmax(products, axis=1)
-        best = xp.max(products, axis=1)
-        rest = xp.where(codes == index[:, None], xp.full_like(products, -float("inf")), products)
-        parts.append((index, xp.argmax(rest, axis=1), best, xp.max(rest, axis=1)))
-    first, second, *both = (xp.concat(part) for part in zip(*parts, strict=True))
-    near, far = (positive(norms - 2.0 * best, xp) for best in both)
-    return NearestTwo(first, second, near, far)
 
 
 def host_code_sums(
@@ -293,48 +248,3 @@ def host_code_sums(
         )
         sums += space.member_sums(indicator, space.X[rows])
     return sums
-
-
-def tensor_code_sums(space: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
-    """The array standard has no scatter-add: weighted one-hot products, block by block."""
-    xp, X = space.xp, space.X
-    sums = np.zeros((n_codes, space.d))
-    columns = xp.arange(n_codes, device=space.device)[None, :]
-    for rows in row_blocks(space.n, n_codes, DEVICE_BLOCK):
-        onehot = xp.zeros((rows.stop - rows.start, n_codes), dtype=X.dtype, device=space.device)
-        for column in range(codes.shape[1]):
-            hit = xp.astype(columns == codes[rows, column][:, None], X.dtype)
-            onehot = onehot + (hit if weights is None else hit * weights[rows, column][:, None])
-        sums += to_numpy(onehot.T @ X[rows, :])
-    return sums
-
-
-def _two_fused(space: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
-    kernel = load("wellsep.compute.kernels.triton_nearest").nearest_two
-    return NearestTwo(*kernel(space.X, space.beside(centers)))
-
-
-def _one_fused(space: Any, centers: np.ndarray, norms: Any) -> Nearest:
-    found = _two_fused(space, centers, norms)
-    return Nearest(found.first, found.near)
-
-
-def _one_usable(X: Any, n_centers: int) -> bool:
-    return n_centers > 1 and fused_usable(X)
-
-
-def _code_sums_fused(space: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
-    code_sums = load("wellsep.compute.kernels.triton_nearest").code_sums
-    parts = [
-        code_sums(space.X, codes[:, m], None if weights is None else weights[:, m], n_codes)
-        for m in range(codes.shape[1])
-    ]
-    return to_numpy(sum(parts[1:], parts[0]))
-
-
-# Only for labels of new rows: sums round otherwise here, and a fit must not depend on whether
-# numba has been loaded.
-TWINS[label_blocks] = (Twin(_swept, _sweep_usable),)
-TWINS[tensor_nearest] = (Twin(_one_fused, _one_usable),)
-TWINS[tensor_nearest_two] = (Twin(_two_fused, fused_usable),)
-TWINS[tensor_code_sums] = (Twin(_code_sums_fused, fused_usable),)
