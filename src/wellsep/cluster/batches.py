@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,27 +12,15 @@ from wellsep._checks.arrays import check_choice, check_count, to_numpy
 from wellsep.cluster.cf_means.centre_search import Budget, History
 from wellsep.cluster.estimator import CentroidClusterer, FitInput, Starts, check_clusters
 from wellsep.compute.engine.threads import own_threads
+from wellsep.compute.kmeans.lloyd import Ended
 from wellsep.compute.kmeans.prepared_points import Frame, Points, draw_keys, prepare
 
 LEAST_SAMPLE = 2000  # rows that are searched on, or 40 for each cluster
 PER_CLUSTER = 40
 
-Solve = Callable[[Points, Starts], np.ndarray]
-
 
 def sample_size(n_clusters: int) -> int:
     return max(PER_CLUSTER * n_clusters, LEAST_SAMPLE)
-
-
-class Batched(NamedTuple):
-    """Where passes over batches ended; centres in the frame."""
-
-    centers: np.ndarray
-    labels: np.ndarray
-    inertia: float
-    n_iter: int
-    frame: Frame
-    history: dict[str, np.ndarray]
 
 
 def check_batches(X: Any, batch_size: Any) -> int:
@@ -47,19 +35,17 @@ def check_batches(X: Any, batch_size: Any) -> int:
 
 
 def fit_batches(
-    X: Any,
-    weights: np.ndarray | None,
-    starts: Starts,
-    *,
+    given: FitInput,
     batch_size: int,
     metric: str,
-    solve: Solve,
+    solve: Callable[[Points], np.ndarray],
     budget: Budget,
-) -> Batched:
+) -> tuple[Points, Ended, History]:
     """Solve a sample, then move each centre to the mean of the rows assigned to it, pass by pass.
 
-    Only the sample and one batch are copied, so X may be a memory map.
+    Only the sample and one batch are copied, so X may be a memory map. The sample comes back first.
     """
+    X, weights, starts = given.X, given.weights, given.starts
     n, n_clusters, random_state = X.shape[0], starts.n_clusters, starts.random_state
     size = min(sample_size(n_clusters), n)
     chance = None
@@ -68,7 +54,7 @@ def fit_batches(
         size = min(size, int(np.count_nonzero(weights)))
     rows = np.sort(random_state.choice(n, max(size, 1), replace=False, p=chance))
     sample = prepare(X[rows], None, metric)
-    frame, centers = sample.frame, solve(sample, starts)
+    frame, centers = sample.frame, solve(sample)
     history, work = History(), 0.0
     n_iter, still = 0, False
     while n_iter < starts.max_iter and not still:
@@ -92,7 +78,7 @@ def fit_batches(
         labels[points.start : points.start + points.n] = nearest
         total += points.inertia(nearest, centers)
     history.add(work + float(n) * n_clusters, budget.seconds, total)
-    return Batched(centers, labels, total, n_iter, frame, history.columns())
+    return sample, Ended(centers, labels, total, n_iter), history
 
 
 def _batches(X: Any, weights: np.ndarray | None, batch_size: int, frame: Frame) -> Iterator[Points]:
@@ -140,31 +126,29 @@ class Stream:
 
 
 class StreamedClusterer(CentroidClusterer):
-    """A clusterer with ``batch_size`` and ``partial_fit``; subclasses say how to solve a sample."""
+    """A clusterer with ``batch_size`` and ``partial_fit``."""
 
     def _solve(self, points: Points, starts: Starts, max_seconds: float | None) -> np.ndarray:
-        raise TypeError(f"{type(self).__name__} must define how a sample is solved.")
+        """Centres of a sample, found in so many seconds where there is a search."""
+        return self._find(points, FitInput(None, None, starts)).centers
 
     def _fit_batches(self, given: FitInput) -> int:
         seconds = getattr(self, "max_seconds", None)
         half = None if seconds is None else 0.5 * seconds
-        batched = fit_batches(
-            given.X,
-            given.weights,
-            given.starts,
-            batch_size=check_batches(given.X, self.batch_size),
-            metric=self.metric,
-            solve=lambda points, starts: self._solve(points, starts, half),
-            budget=Budget(max_seconds=seconds),
+        sample, ended, history = fit_batches(
+            given,
+            check_batches(given.X, self.batch_size),
+            self.metric,
+            lambda points: self._solve(points, given.starts, half),
+            Budget(max_seconds=seconds),
         )
-        self._publish_batches(given.X, batched)
-        return len(np.unique(batched.labels))
+        self._publish_batches(sample, ended, history, given)
+        return len(np.unique(ended.labels))
 
-    def _publish_batches(self, X: Any, batched: Batched) -> None:
-        self.cluster_centers_ = batched.frame.leave(batched.centers).astype(X.dtype)
-        self.labels_ = batched.labels
-        self.inertia_ = batched.frame.squared(batched.inertia)
-        self.n_iter_ = batched.n_iter
+    def _publish_batches(
+        self, sample: Points, ended: Ended, history: History, given: FitInput
+    ) -> None:
+        CentroidClusterer._publish(self, sample, ended, given)
 
     @own_threads()
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from wellsep._checks.arrays import check_choice, to_numpy
 from wellsep._checks.values import check_flag, check_random_state
 from wellsep.cluster.batches import StreamedClusterer
-from wellsep.cluster.estimator import FitInput, NoProgress, Starts
+from wellsep.cluster.estimator import FitInput, NoProgress
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import Ended, lower, run
 from wellsep.compute.kmeans.prepared_points import Points, prepare
@@ -125,9 +125,6 @@ class KMeans(StreamedClusterer):
         check_choice("algorithm", self.algorithm, ("lloyd", "elkan"))
         check_flag("copy_x", self.copy_x)
         return given
-
-    def _solve(self, points: Points, starts: Starts, max_seconds: float | None) -> np.ndarray:
-        return kmeans(points, FitInput(None, None, starts)).centers
 
 
 @own_threads()

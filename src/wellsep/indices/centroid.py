@@ -7,15 +7,22 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice, check_number
-from wellsep.compute.plan import values_of_objects
-from wellsep.compute.requests import Want, want
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.plan import gather, values_of_objects
+from wellsep.compute.requests import Task, Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.centre_pairs import worst_partners
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.cfq_mixture import cfq_parts, mixture_options
 from wellsep.indices.registry import Score, index
-from wellsep.indices.scoring import one_task, one_task_of_values, score_one, statistics_of_one
+from wellsep.indices.scoring import (
+    drop_weightless,
+    one_task_of_values,
+    score_one,
+    statistics_of_one,
+)
 from wellsep.indices.silhouette import average_widths
+from wellsep.partitions import Partitions
 
 BORDERLINE = 0.1  # margin, as a share of half the distance of two prototypes, below which it is one
 
@@ -236,7 +243,7 @@ def cfq_clusters(
     """
     options = (sample_weight, noise, device, centers)
     opened = one_task_of_values("cfq", X, labels, {"wrong_side": wrong_side}, *options, minimum=2)
-    statistics, _ = statistics_of_one(*opened)
+    statistics = statistics_of_one(*opened)
     separation, _ = cfq_parts(**statistics)
     within = statistics["within"]
     undefined = np.full_like(separation, np.inf)
@@ -279,16 +286,20 @@ def margins(
 
 
 def margins_and_cfq(
-    X: Any, labels: Any, centers: Any, sample_weight: Any
+    X: Any, partition: Partitions, centers: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray, float]:
-    """The margin of every object, and CFQ, NaN where it is undefined, in one pass."""
-    task, entry, params = one_task("cfq", X, labels, {}, sample_weight, centers=centers)
-    statistics, (margins,) = statistics_of_one(task, entry, params, want("margins", each=True))
+    """The margin of every object, and CFQ, NaN where undefined, of what a fit has checked."""
+    counted, weights = drop_weightless(partition, weights)
+    centers = centers[np.isin(partition.classes[0], counted.classes[0])]
+    space, wanted, each = open_space(X), _wants_cfq(), want("margins", each=True)
+    task = Task(space, counted, weights, (centers / space.unit,))
+    found = gather(task, [*wanted.values(), each])
     try:
-        quality = entry.formula(**statistics, **params)
+        quality = _cfq(**{name: found[w][0] for name, w in wanted.items()})
     except UndefinedIndex:
         quality = np.nan
-    return np.where(np.isinf(margins), np.nan, margins) * task.space.unit, float(quality)
+    margins = found[each][0]
+    return np.where(np.isinf(margins), np.nan, margins) * space.unit, float(quality)
 
 
 @index(

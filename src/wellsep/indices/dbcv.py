@@ -199,4 +199,4 @@ def dbcv_clusters(
     """
     params = {"ties": ties, "metric": metric, "d": d}
     opened = one_task_of_values("dbcv", X, labels, params, None, noise, device)
-    return _validities(statistics_of_one(*opened)[0]["trees"])
+    return _validities(statistics_of_one(*opened)["trees"])

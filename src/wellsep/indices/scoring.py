@@ -404,15 +404,13 @@ def one_task_of_values(
     return task, index, full
 
 
-def statistics_of_one(
-    task: AnyTask, index: Index, params: dict[str, Any], *others: Want
-) -> tuple[dict[str, Any], list[Any]]:
-    """What a formula takes from the only partition of a task, and other statistics."""
+def statistics_of_one(task: AnyTask, index: Index, params: dict[str, Any]) -> dict[str, Any]:
+    """What a formula takes from the only partition of a task."""
     if not len(task.partitions.classes[0]):
         raise UndefinedIndex("no object is counted.")
     wanted = index.wants(**params)
-    found = gather(task, [*wanted.values(), *others])
-    return {name: found[w][0] for name, w in wanted.items()}, [found[w][0] for w in others]
+    found = gather(task, wanted.values())
+    return {name: found[w][0] for name, w in wanted.items()}
 
 
 def _check_centers(centers: Any, k: int, d: int) -> np.ndarray:

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count, check_number, to_numpy
-from wellsep.cluster.batches import Batched, StreamedClusterer
+from wellsep.cluster.batches import StreamedClusterer
+from wellsep.cluster.cf_means.centre_search import History
 from wellsep.cluster.cf_means.fit import SEARCH, CFMeansResult, CFOptions, cfmeans, course
 from wellsep.cluster.cf_means.gradient_steps import SCHEDULES
 from wellsep.cluster.estimator import FitInput, Starts
+from wellsep.compute.kmeans.lloyd import Ended
 from wellsep.compute.kmeans.prepared_points import Frame, Points
 from wellsep.indices import cfq_score, margins
 from wellsep.indices.centroid import margins_and_cfq
+from wellsep.partitions import Partitions
 
 
 @dataclass(eq=False, repr=False)
@@ -189,10 +192,12 @@ class CFMeans(StreamedClusterer):
             given.X, self.labels_, points, ended.centers, given.weights
         )
 
-    def _publish_batches(self, X: Any, batched: Batched) -> None:
-        super()._publish_batches(X, batched)
+    def _publish_batches(
+        self, sample: Points, ended: Ended, history: History, given: FitInput
+    ) -> None:
+        super()._publish_batches(sample, ended, history, given)
         self.n_moves_, self.safeguarded_, self.steps_ = 0, False, course([])
-        self.history_ = _in_user_units(batched.history, batched.frame)
+        self.history_ = _in_user_units(history.columns(), sample.frame)
 
 
 def check_limits(max_moves: Any, max_seconds: Any, n_init: int) -> tuple[int | None, float | None]:
@@ -209,16 +214,18 @@ def _in_user_units(table: dict[str, np.ndarray], frame: Frame) -> dict[str, np.n
 
 
 def separation(
-    X: Any, labels: Any, points: Any, centers: np.ndarray, weights: Any
+    X: Any, labels: Any, points: Points, centers: np.ndarray, weights: Any
 ) -> tuple[np.ndarray, float]:
     """Margins, and CFQ, NaN where they are undefined."""
-    labels = to_numpy(labels)
-    present = np.flatnonzero(np.bincount(labels, minlength=len(centers)))
+    present, codes = np.unique(to_numpy(labels), return_inverse=True)
     if len(present) < 2:
-        return np.full(len(labels), np.nan), np.nan
+        return np.full(len(codes), np.nan), np.nan
+    partition = Partitions(codes.astype(np.int32)[None], (present,), ("labels",), np.ones(1))
     if points.frame.directions:  # planes between directions lie among rows of length one
-        return margins_and_cfq(points.X, labels, points.space.asarray(centers[present]), weights)
-    return margins_and_cfq(X, labels, points.publish_centers(centers[present]), weights)
+        return margins_and_cfq(points.X, partition, centers[present], weights)
+    # The centres of the user, in the float type of X.
+    published = to_numpy(points.publish_centers(centers[present])).astype(np.float64)
+    return margins_and_cfq(X, partition, published, weights)
 
 
 def separation_in_chunks(
