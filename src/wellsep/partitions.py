@@ -260,6 +260,8 @@ def _is_blank(value: Any) -> bool:
 
 
 def _named_vectors(labels: Any, n_objects: int | None) -> dict[str, np.ndarray]:
+    if isinstance(labels, np.ndarray) and labels.ndim == 1:
+        return {"labels": as_labels(labels, "labels")}
     if is_frame(labels):
         labels = {c.name: c.to_native() for c in open_frame(labels, "labels").iter_columns()}
     if isinstance(labels, Mapping):

@@ -18,7 +18,12 @@ from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
 from wellsep.compute.metrics.table import METRICS, Rows, rows_of
 from wellsep.compute.requests import Block
-from wellsep.compute.statistics.distance_sums import numpy_pair_block, pair_block
+from wellsep.compute.statistics.distance_sums import (
+    numba_pair_block,
+    numpy_pair_block,
+    pair_block,
+    way_to_sum,
+)
 from wellsep.compute.statistics.silhouette_widths import widths_from_sums
 
 FROM_SQUARES = [m for m in METRICS.values() if m.finish is not None]
@@ -45,16 +50,8 @@ def _with_members(rows, seed):
     return Rows(*given, dense), Rows(*given, sp.csr_array(dense))
 
 
-PAIR_TWINS = [
-    pytest.param(
-        twin.function,
-        marks=pytest.mark.skipif(
-            "numba" in twin.function.__name__ and not find_spec("numba"),
-            reason="numba is not installed",
-        ),
-    )
-    for twin in TWINS[pair_block]
-]
+without_numba = pytest.mark.skipif(not find_spec("numba"), reason="numba is not installed")
+PAIR_TWINS = [numpy_pair_block, pytest.param(numba_pair_block, marks=without_numba)]
 
 
 @pytest.mark.parametrize("twin", PAIR_TWINS)
@@ -110,9 +107,9 @@ def test_one_switch_turns_every_twin_off(monkeypatch, reference):
     assert choose(reference, None) is reference
 
 
-def test_a_twin_is_asked_with_what_decides(monkeypatch):
+def test_rows_and_metric_decide_how_pairs_are_summed(monkeypatch):
     monkeypatch.setattr(twins, "_additions_so_far", 0.0)
     X, metric = np.zeros((2, 3)), METRICS["euclidean"]
-    assert choose(pair_block, X, metric) is numpy_pair_block
-    assert choose(pair_block, X, METRICS["precomputed"]) is pair_block
-    assert choose(pair_block, object(), metric) is pair_block
+    assert way_to_sum(X, metric, *X.shape, 1) is numpy_pair_block
+    assert way_to_sum(X, METRICS["precomputed"], *X.shape, 1) is pair_block
+    assert way_to_sum(object(), metric, *X.shape, 1) is pair_block

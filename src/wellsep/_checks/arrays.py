@@ -177,7 +177,7 @@ def is_series(data: Any) -> bool:
 def to_numpy(array: Any, name: str = "the array") -> np.ndarray:
     """A NumPy view or copy of any array kind: torch, CuPy, array-API, frame, list."""
     if isinstance(array, np.ndarray):
-        return _plain(array, name)
+        return array if type(array) is np.ndarray else _plain(array, name)
     if is_torch(array):
         _refuse_sparse_tensor(array, name)
         return np.asarray(array.detach().cpu().numpy())
@@ -269,42 +269,50 @@ def check_data(
     distances: bool = False,
 ) -> Any:
     """X as a two-dimensional, finite float array of its own kind; float32 stays."""
-    refuse_distances(X, name)
-    if is_dask(X):
-        raise TypeError(
-            f"{name} must be in memory here, got a dask {type(X).__name__}; "
-            f"pass {name}.compute() if it fits."
-        )
-    if sp.issparse(X):
-        if not sparse:
-            raise TypeError(
-                f"{name} must be dense here, got a sparse matrix; "
-                "use a centroid index, or pass X.toarray() if it fits in memory."
-            )
-        X = narrow_indices(sp.csr_array(X))
-        if X.dtype.kind == "c":
-            raise TypeError(f"{name} must be real, got complex numbers.")
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
-        _check_shape(X, name, minimum)
-        if not np.isfinite(X.data).all():
-            raise ValueError(f"{name} must be finite, got NaN or infinity among its entries.")
-        return X
     names = None
-    if is_frame(X):
-        names = column_names(X)
-        X = _frame_to_numpy(X, name)
-    elif not _is_array(X):
-        X = _as_array(X, name)
-    if isinstance(X, np.ndarray):
-        X = _numeric(in_memory(_plain(X, name)), name)
-        _check_shape(X, name, minimum)
-        X = X.astype(np.float64, copy=False) if X.dtype not in (np.float32, np.float64) else X
-        _check_finite(X, name, names)
-        if not distances:
-            warn_of_distances(X, name)
-        return X
-    return _check_foreign(X, name, minimum)
+    if not isinstance(X, np.ndarray):
+        refuse_distances(X, name)
+        if is_dask(X):
+            raise TypeError(
+                f"{name} must be in memory here, got a dask {type(X).__name__}; "
+                f"pass {name}.compute() if it fits."
+            )
+        if sp.issparse(X):
+            return _check_sparse(X, name, minimum, sparse)
+        if is_frame(X):
+            names = column_names(X)
+            X = _frame_to_numpy(X, name)
+        elif is_torch(X) or hasattr(X, "__array_namespace__"):
+            return _check_foreign(X, name, minimum)
+        else:
+            X = _as_array(X, name)
+    if type(X) is not np.ndarray:
+        X = in_memory(_plain(X, name))
+    if X.dtype.kind not in "fiub":
+        X = _numeric(X, name)
+    _check_shape(X, name, minimum)
+    X = X.astype(np.float64, copy=False) if X.dtype not in (np.float32, np.float64) else X
+    _check_finite(X, name, names)
+    if not distances and X.shape[0] == X.shape[1]:
+        warn_of_distances(X, name)
+    return X
+
+
+def _check_sparse(X: Any, name: str, minimum: int, allowed: bool) -> Any:
+    if not allowed:
+        raise TypeError(
+            f"{name} must be dense here, got a sparse matrix; "
+            "use a centroid index, or pass X.toarray() if it fits in memory."
+        )
+    X = narrow_indices(sp.csr_array(X))
+    if X.dtype.kind == "c":
+        raise TypeError(f"{name} must be real, got complex numbers.")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    _check_shape(X, name, minimum)
+    if not np.isfinite(X.data).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity among its entries.")
+    return X
 
 
 def narrow_indices(X: Any) -> Any:
@@ -377,13 +385,7 @@ def _as_array(values: Any, name: str) -> np.ndarray:
         ) from None
 
 
-def _is_array(X: Any) -> bool:
-    return isinstance(X, np.ndarray) or is_torch(X) or hasattr(X, "__array_namespace__")
-
-
 def _numeric(X: np.ndarray, name: str) -> np.ndarray:
-    if X.dtype.kind in "fiub":
-        return X
     if X.dtype.kind == "c":
         raise TypeError(f"{name} must be real, got complex numbers.")
     if X.dtype.kind == "O":
@@ -505,26 +507,21 @@ def check_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np
 
 def in_safe_units(X: Any) -> tuple[Any, float]:
     """X divided by a power of two where squares would overflow or vanish, and that power."""
-    unit = 1.0 if surely_safe(X) else safe_unit(largest_entry(X), X.dtype)
+    unit = unit_of(X)
     return (X, unit) if unit == 1 else (X * (1 / unit), unit)
 
 
 def unit_of(X: Any) -> float:
     """Power of two by which X is divided; 1 for all ordinary data."""
-    return 1.0 if surely_safe(X) else safe_unit(largest_entry(X), X.dtype)
-
-
-def surely_safe(X: Any) -> bool:
-    """Whether the root mean square says so, which takes half the time of the largest entry."""
-    if not isinstance(X, np.ndarray) or not X.size or not X.flags.c_contiguous:
-        return False
-    if isinstance(X, np.memmap):  # may be larger than memory; its extremes are found in blocks
-        return False
-    flat = X.reshape(-1)
-    with np.errstate(over="ignore"):
-        square = float(flat @ flat)
-    limit = 4.0 ** SAFE[X.dtype.name]
-    return X.size / limit < square < limit
+    # A mapped file may be larger than memory; its extremes are found in blocks.
+    if type(X) is np.ndarray and X.size and X.flags.c_contiguous:
+        flat = X.reshape(-1)
+        with np.errstate(over="ignore"):
+            square = float(flat @ flat)
+        limit = 4.0 ** SAFE[X.dtype.name]
+        if X.size / limit < square < limit:  # takes half the time of the largest entry
+            return 1.0
+    return safe_unit(largest_entry(X), X.dtype)
 
 
 def safe_unit(largest: float, dtype: Any) -> float:

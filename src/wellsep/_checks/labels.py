@@ -62,7 +62,7 @@ def merge_noise(vector: np.ndarray) -> np.ndarray:
 
 def as_vector(values: Any, name: str, start: int = 0) -> np.ndarray:
     """One entry per object, as integers or text; whole floats become integers."""
-    array = _to_array(values, name, start)
+    array = values if type(values) is np.ndarray else _to_array(values, name, start)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

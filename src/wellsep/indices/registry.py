@@ -139,7 +139,7 @@ class Registry(Mapping[str, Index]):
         self._entries: dict[str, Index] = {}
 
     def __getitem__(self, name: str) -> Index:
-        if name not in self:
+        if name not in self._entries and name not in self:
             known = ", ".join(self)
             raise KeyError(f"index must be one of {known}, got {name!r}")
         return self._entries[name]

@@ -35,6 +35,7 @@ from wellsep.indices.index_names import (
     parse_indices,
     takes_distances,
 )
+from wellsep.indices.noise_prices import Price
 from wellsep.indices.registry import INDICES, Index, refuse_unpriced
 from wellsep.indices.score_table import PartitionScores
 from wellsep.partitions import VALUE_POLICIES, Partitions
@@ -115,13 +116,13 @@ def open_task(
     """Check X, labels, weights and centres for these indices; in memory or on Dask."""
     if is_dask(X):
         return _task_on_dask(X, labels, asked, sample_weight, noise, device, centers)
-    data = open_data(X, asked)
-    weights = check_weights(sample_weight, data.shape[0])
-    if weights is not None:
+    data, weights = open_data(X, asked), None
+    if sample_weight is not None:
+        weights = check_weights(sample_weight, data.shape[0])
         _refuse_weights(asked)
     labels = in_order_of(X, labels)
     partitions = Partitions.from_labels(labels, n_objects=data.shape[0], noise=noise)
-    counted, weights = drop_weightless(partitions, weights)
+    counted = partitions if weights is None else drop_weightless(partitions, weights)
     space = open_space(data, device=device, n_jobs=n_jobs)
     if centers is None:
         return Task(space, counted, weights)
@@ -174,12 +175,11 @@ def on_dask(index: Index, params: Mapping[str, Any] | None = None) -> bool:
 
 def open_data(X: Any, asked: list[ParsedIndex]) -> Any:
     """X checked: coordinates, or a space of distances where X or an index says so."""
+    if takes_distances(*asked[0]):
+        X = as_distances(X, asked)
     if isinstance(X, PairSpace):
         return X
-    opened = as_distances(X, asked)
-    if opened is not X:
-        return opened
-    X = check_data(X, sparse=True, distances=takes_distances(*asked[0]))
+    X = check_data(X, sparse=True)
     if sp.issparse(X):
         _refuse_sparse(asked)
     return X
@@ -198,15 +198,13 @@ def as_distances(X: Any, asked: list[ParsedIndex]) -> Any:
     return find(asked[0][1]["metric"]).opens(X)  # type: ignore[misc]
 
 
-def drop_weightless(
-    partitions: Partitions, weights: np.ndarray | None
-) -> tuple[Partitions, np.ndarray | None]:
+def drop_weightless(partitions: Partitions, weights: np.ndarray) -> Partitions:
     """An object of weight 0 is not counted; a cluster of such objects does not exist."""
-    if weights is None or (weights > 0).all():
-        return partitions, weights
+    if (weights > 0).all():
+        return partitions
     bare = replace(partitions, codes=np.where(weights > 0, partitions.codes, -1))
     kept = bare.take(np.arange(bare.n_objects))
-    return replace(kept, coverage=partitions.coverage), weights
+    return replace(kept, coverage=partitions.coverage)
 
 
 def evaluate_and_keep(
@@ -214,7 +212,8 @@ def evaluate_and_keep(
 ) -> tuple[PartitionScores, list[Any]]:
     """The scores, and one statistic of the same pass for each partition; None if not scored."""
     partitions = task.partitions
-    refuse_unpriced(asked, partitions)
+    if partitions.priced:
+        refuse_unpriced(asked, partitions)
     labels = tuple(index.label(params) for index, params in asked)
     asked = [(index, index.in_space(params, task.space.own_metric)) for index, params in asked]
     refusals = np.array(
@@ -228,12 +227,19 @@ def evaluate_and_keep(
     kept: list[Any] = [None] * len(partitions)
     if scored:
         some = task if len(scored) == len(partitions) else task.subset(scored)
-        found = gather(some, _all_wants(asked, partitions) + ([] if keep is None else [keep]))
+        needs = [index.wants(**params) for index, params in asked]
+        wants = [w for needed in needs for w in needed.values()]
+        noisiest = int(partitions.coverage.argmin())
+        for index, _ in asked:
+            price = index.price_for(partitions, noisiest)
+            wants += () if price is None else price.wants.values()
+        found = gather(some, wants if keep is None else [*wants, keep])
         for place, m in enumerate(scored):  # a partition, and where its statistics are
             kept[m] = None if keep is None else found[keep][place]
             for i in np.flatnonzero(defined[m]).tolist():
                 try:
-                    values[m, i] = _value(*asked[i], partitions, m, found, place)
+                    price = asked[i][0].price_for(partitions, m)
+                    values[m, i] = _value(*asked[i], needs[i], price, found, place)
                 except UndefinedIndex as reason:
                     reasons[m, i] = str(reason)
     scores = PartitionScores(
@@ -249,22 +255,14 @@ def evaluate_and_keep(
 
 
 def _value(
-    index: Index, params: dict[str, Any], partitions: Partitions, m: int, found: Any, place: int
-) -> Any:
-    """The formula on the statistics of partition m; noise is paid for where it has a price."""
-    statistics = {name: found[w][place] for name, w in index.wants(**params).items()}
-    value = index.formula(**statistics, **params)
-    price = index.price_for(partitions, m)
+    index: Index, params: dict[str, Any], needs: dict[str, Want], price: Price | None, found: Any,
+    place: int,
+) -> Any:  # fmt: skip
+    """The formula on the statistics of one partition; noise is paid for where it has a price."""
+    value = index.formula(**{name: found[w][place] for name, w in needs.items()}, **params)
     if price is None:
         return value
     return price.apply(value, {name: found[w][place] for name, w in price.wants.items()})
-
-
-def _all_wants(asked: list[ParsedIndex], partitions: Partitions) -> list[Want]:
-    wanted = [w for index, params in asked for w in index.wants(**params).values()]
-    noisiest = int(partitions.coverage.argmin())
-    prices = [index.price_for(partitions, noisiest) for index, _ in asked]
-    return wanted + [w for price in prices if price is not None for w in price.wants.values()]
 
 
 def _not_scorable(task: AnyTask, m: int, index: Index) -> str:
@@ -314,7 +312,8 @@ def score_one(
     """One index of one partition; where it has no value, raises ``UndefinedIndex`` or gives NaN."""
     check_choice("undefined", undefined, ("raise", "nan"))
     task, index, full = one_task(name, X, labels, params, sample_weight, noise, device, centers)
-    refuse_unpriced([(index, full)], task.partitions)
+    if task.partitions.priced:
+        refuse_unpriced([(index, full)], task.partitions)
     reason = _not_scorable(task, 0, index)
     try:
         if reason:
@@ -323,8 +322,9 @@ def score_one(
                 f"{reason}. Number of labels is {len(task.partitions.classes[0])}. Valid values "
                 "are 2 to n_samples - 1 (inclusive)"
             )
-        found = gather(task, _all_wants([(index, full)], task.partitions))
-        return float(_value(index, full, task.partitions, 0, found, 0))
+        needs, price = index.wants(**full), index.price_for(task.partitions, 0)
+        wants = [*needs.values(), *(() if price is None else price.wants.values())]
+        return float(_value(index, full, needs, price, gather(task, wants), 0))
     except UndefinedIndex as error:
         if undefined == "nan":
             return float("nan")
@@ -375,14 +375,16 @@ def one_task(
 ) -> tuple[AnyTask, Index, dict[str, Any]]:
     """Open one partition for one index, whose parameters come back complete."""
     index = INDICES[name]
-    full = index.with_params(params)
+    full = {**index.params, **params}
     task = open_task(X, labels, [(index, full)], sample_weight, noise, device, centers=centers)
     if len(task.partitions) != 1:
         raise ValueError(
             f"labels must be one clustering here, got {len(task.partitions)}; score many with "
             "wellsep.score_partitions."
         )
-    return task, index, index.in_space(full, task.space.own_metric)
+    if task.space.own_metric is not None:
+        full = index.in_space(full, task.space.own_metric)
+    return task, index, full
 
 
 def one_task_of_values(

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.data.pairs import Pairs
-from wellsep.compute.engine.kernel_choice import numpy_distances
 from wellsep.compute.metrics.table import Metric, Rows, find
 from wellsep.indices.scoring import score_partitions
 from wellsep.testing.compare import make_ugly_rows, need, need_close
@@ -23,7 +22,7 @@ def reference_distances(metric: Metric, i: Rows, j: Rows, xp: Any) -> Any:
 
 def faster_distances(metric: Metric, i: Rows, j: Rows, xp: Any) -> Any:
     """Distances of two blocks by the faster twin for NumPy."""
-    return numpy_distances(i, j, metric)
+    return metric.numpy_distances(i, j)
 
 
 def distance_table(

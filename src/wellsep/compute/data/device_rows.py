@@ -80,9 +80,6 @@ class DeviceSpace(Space):
     def zeros(self, shape: tuple[int, ...]) -> Any:
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
 
-    def add(self, total: Any, part: Any) -> None:
-        total += self.xp.astype(part, self.xp.float64)
-
     def cluster_sums(
         self, values: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any = None
     ) -> Any:

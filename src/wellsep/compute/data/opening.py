@@ -32,12 +32,13 @@ def like_given(given: Any, values: np.ndarray) -> Any:
 
 def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Space:
     """Wrap checked data; the only place that asks what X is."""
-    device = check_device(device)
+    if device is not None:
+        device = check_device(device)
     if isinstance(X, PairSpace):
         return open_distances(X, device, n_jobs)
     if device is not None and (device != "cpu" or is_torch(X)):
         X = to_torch(X, device)
-    X, unit = in_safe_units(host_view(X))
+    X, unit = in_safe_units(X if isinstance(X, np.ndarray) else host_view(X))
     return as_space(X, effective_jobs(n_jobs), unit)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.threads import cut_rows
-from wellsep.compute.metrics.row_preparation import Prepared, square_lengths, unrounded
+from wellsep.compute.metrics.row_preparation import Prepared, centred_rows, square_lengths
 from wellsep.compute.metrics.table import Rows, find
 
 
@@ -24,8 +24,9 @@ class Pairs:
         self.on_the_host = wide and space.own_metric is None
         self.xp = np if wide else space.xp
         self.by_blocks = space.in_file and self.metric.coordinates and not wide
-        # Rows that a shift rounded: close pairs are computed again from these.
-        self.given = None if wide else unrounded(space, self.metric)
+        # A shift rounds: near objects far from the mean differ by what these rows differ.
+        shifted = not wide and self.metric.prepare is centred_rows
+        self.given = space.X if shifted else None
         self.prepared, self.square = Prepared(space.X), None
         if not self.by_blocks:
             rows_of = space.single_rows if self.on_the_host else space.prepared

@@ -185,10 +185,6 @@ class Space:
         """Zeros in float64 beside X."""
         return np.zeros(shape)
 
-    def add(self, total: Any, part: Any) -> None:
-        """Add to float64 sums in place."""
-        total += part
-
     def member_sums(self, members: sp.csr_array, rows: Any) -> np.ndarray:
         """(ΣK, e) float64 sums of rows (b, e) over the clusters that they are ``members`` of."""
         return members.T @ rows.astype(np.float64, copy=False)

@@ -1,7 +1,6 @@
 """Faster twins of reference functions, and the one place that chooses among them.
 
-``TWINS`` has a line for each reference, beside it; those of ``finish`` functions stand at the end
-of this file. ``WELLSEP_KERNELS=0`` turns all twins off.
+``TWINS`` has a line for each reference, beside it. ``WELLSEP_KERNELS=0`` turns all twins off.
 """
 
 from __future__ import annotations
@@ -13,11 +12,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from wellsep._checks.arrays import device_of, kernels_wanted
 from wellsep._text.sentences import shown
-from wellsep.compute.metrics.table import Metric, Rows, half, numpy_squares, root
 
 PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
 _additions_so_far = 0.0
@@ -50,29 +46,6 @@ def device_usable(X: Any) -> bool:
     return kernels_wanted() and device_of(X) is not None
 
 
-def is_numpy(rows: Any, *size: Any) -> bool:
-    return isinstance(rows, np.ndarray)
-
-
-def numpy_root(squares: np.ndarray, xp: Any) -> np.ndarray:
-    return np.sqrt(squares, out=squares)
-
-
-def numpy_half(squares: np.ndarray, xp: Any) -> np.ndarray:
-    squares *= 0.5
-    return squares
-
-
-def numpy_distances(i: Rows, j: Rows, metric: Metric) -> np.ndarray:
-    """In the memory of the one product."""
-    table = numpy_squares(i, j)
-    return choose(metric.finish, table)(table, np)  # type: ignore[arg-type]
-
-
-def numpy_usable(rows: Any, metric: Metric, *size: int) -> bool:
-    return isinstance(rows, np.ndarray) and metric.finish is not None
-
-
 def compiled_pays(additions: float) -> bool:
     """Whether numba works and, with these additions and all before them, worth loading."""
     global _additions_so_far
@@ -89,7 +62,7 @@ def numba_works() -> bool:
     try:
         import numba
 
-        numba.njit(cache=True)(is_numpy)  # refused where no folder can be written to
+        numba.njit(cache=True)(device_usable)  # refused where no folder can be written to
     except Exception as error:  # one built for another NumPy raises what it likes
         warnings.warn(
             f"numba is installed but cannot be used ({type(error).__name__}: "
@@ -99,7 +72,3 @@ def numba_works() -> bool:
         )
         return False
     return True
-
-
-TWINS[root] = (Twin(numpy_root, is_numpy),)
-TWINS[half] = (Twin(numpy_half, is_numpy),)

@@ -85,10 +85,6 @@ def one_blas_thread() -> Iterator[None]:
         _Limit.held = False
 
 
-def _blas_threads() -> int | None:
-    return min(_threads_of_each(), default=None)
-
-
 def _threads_of_each() -> list[int]:
     return [lib.num_threads for lib in _blas().lib_controllers]
 
@@ -119,13 +115,13 @@ _THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
 
 def effective_jobs(n_jobs: int | None) -> int:
     """Threads to use: None asks what BLAS would use (OMP_NUM_THREADS and the like hold)."""
-    if check_jobs(n_jobs) is not None:
-        return effective_n_jobs(n_jobs)
+    if n_jobs is not None:
+        return effective_n_jobs(check_jobs(n_jobs))
     known = _THREADS.get()
     if known is not None:
         return known
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    blas = _Limit.threads_before if _Limit.held else _blas_threads()
+    blas = _Limit.threads_before if _Limit.held else min(_threads_of_each(), default=None)
     return max(1, min(cores or 1, blas or 1 << 20))
 
 

@@ -50,14 +50,6 @@ def centred_rows(space: Space, wide: bool) -> Prepared:
     return Prepared(xp.astype(space.X, xp.float64) - space.asarray(space.shift))
 
 
-def unrounded(space: Space, metric: Any) -> Any:
-    """(n, d) X as given, if the metric only shifts it; None where its rows are of its own making.
-
-    To shift rounds: near objects far from the mean are told apart by differences of these.
-    """
-    return space.X if metric.prepare is centred_rows else None
-
-
 def directions(space: Space, wide: bool) -> Prepared:
     """Rows of length one; about ``space.axis`` where they all lie near it."""
     unit, zero = unit_rows(space.X, space.xp)

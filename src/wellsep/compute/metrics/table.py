@@ -18,7 +18,7 @@ from array_api_compat import device
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
-from wellsep._checks.arrays import to_numpy
+from wellsep._checks.arrays import kernels_wanted, to_numpy
 from wellsep._plugins import new_plugins
 from wellsep._text.sentences import shown
 from wellsep.compute.data.mixed_table import MixedTable
@@ -320,6 +320,19 @@ class Metric:
         if self.block is not None:
             return self.block(i, j, xp)
         return self.finish(squares(i, j, xp), xp)  # type: ignore[misc]
+
+    def numpy_usable(self, X: Any) -> bool:
+        """Whether ``numpy_distances`` serves these prepared rows."""
+        return isinstance(X, np.ndarray) and self.finish is not None and kernels_wanted()
+
+    def numpy_distances(self, i: Rows, j: Rows) -> np.ndarray:
+        """The same of NumPy rows, in the memory of one product."""
+        table = numpy_squares(i, j)
+        if self.finish is root:
+            return np.sqrt(table, out=table)
+        if self.finish is half:
+            return np.multiply(table, 0.5, out=table)
+        return self.finish(table, np)  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"Metric({self.name!r})"

@@ -1,6 +1,6 @@
 """Sums of distances to clusters, over all pairs of objects once per metric.
 
-``paired_strips`` visits pairs of blocks. Its twin ``sorted_strips`` takes the rows of one partition
+``paired_strips`` visits pairs of blocks. ``sorted_strips`` takes the rows of one partition
 in the order of their clusters: no block then holds objects of two clusters, and what a block adds
 to the sums of both its sides are its row and column sums, two products with a vector in place of
 two with a matrix of memberships and a transposed copy. The distances themselves never leave a block
@@ -10,7 +10,7 @@ function, so that a fused kernel or a task on another machine can take its place
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -18,16 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from wellsep._checks.arrays import kernels_wanted
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host, one_hot
-from wellsep.compute.engine.kernel_choice import (
-    TWINS,
-    Twin,
-    choose,
-    compiled_pays,
-    numpy_distances,
-    numpy_usable,
-)
+from wellsep.compute.engine.kernel_choice import compiled_pays
 from wellsep.compute.engine.threads import (
     ROWS,
     budget_bytes,
@@ -80,7 +74,7 @@ def numpy_pair_block(
     i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True, add: Any = operator.matmul
 ) -> PairPart:
     """Memberships are sparse here: M additions per distance instead of ΣK multiplications."""
-    table = numpy_distances(i, j, metric)
+    table = metric.numpy_distances(i, j)
     sums_i = add(j.members, np.ascontiguousarray(table.T))
     if same_objects(i, j) or not both:
         return PairPart(sums_i, None)
@@ -97,10 +91,6 @@ def numba_pays(n: int, d: int, m: int) -> bool:
     return compiled_pays(float(n) ** 2 * m)
 
 
-def numba_usable(rows: Any, metric: Metric, *size: int) -> bool:
-    return numpy_usable(rows, metric) and bool(size) and numba_pays(*size)
-
-
 def numba_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
     """The additions compiled: they are most of the work for many partitions."""
     member_sums = load("wellsep.compute.kernels.numba_sums").member_sums
@@ -111,7 +101,11 @@ def numba_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = Tru
     return numpy_pair_block(i, j, metric, xp, both, add)
 
 
-TWINS[pair_block] = (Twin(numba_pair_block, numba_usable), Twin(numpy_pair_block, numpy_usable))
+def way_to_sum(X: Any, metric: Metric, n: int, d: int, m: int) -> Callable[..., PairPart]:
+    """What sums pairs of blocks of such rows fastest: of n objects × d, with m partitions."""
+    if not metric.numpy_usable(X):
+        return pair_block
+    return numba_pair_block if numba_pays(n, d, m) else numpy_pair_block
 
 
 class Sides:
@@ -137,7 +131,7 @@ class Sides:
         if single:  # widths are free of the scale where distances are
             self.pairs.in_single_precision(self.metric.finish is root or self.metric.linear)
         self.blocks, self.view = blocks, self.pairs.prepared.X
-        self.block = choose(pair_block, self.view, self.metric, space.n, space.d, len(all_codes))
+        self.block = way_to_sum(self.view, self.metric, space.n, space.d, len(all_codes))
         sparse = self.block is not pair_block
         n_clusters, dtype, self.members = objects.n_clusters, self.view.dtype, []
         for rows in blocks:
@@ -162,7 +156,7 @@ class Sides:
         """Add the distance sums (ΣK, b) of some rows over each block to the total of the block."""
         for b, total in enumerate(totals):
             part = self.block(rows, self.side(b), self.metric, self.space.xp, False)
-            self.space.add(total, part.sums_i)
+            total += part.sums_i
 
 
 def own_places(codes: np.ndarray, n_clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -346,7 +340,11 @@ def strips(task: Task, metric: Metric) -> Any:
             return fused_strips(X, codes, found.n_clusters, weights, rows_at_once, way)
     if not task.sums_fit:
         return _strip_by_strip(task, metric)
-    return choose(paired_strips, task, metric)(task, metric)
+    if metric.cluster_sums is not None and kernels_wanted():
+        return whole_strips(task, metric)
+    return (
+        sorted_strips(task, metric) if sorted_usable(task, metric) else paired_strips(task, metric)
+    )
 
 
 def paired_strips(task: Task, metric: Metric) -> Any:
@@ -360,11 +358,11 @@ def paired_strips(task: Task, metric: Metric) -> Any:
     def visit(i: int, j: int) -> None:
         a, b = sides.side(i), sides.side(j)
         part = block(a, b, metric, space.xp, both_ways)
-        space.add(parts[i], part.sums_i)
+        parts[i] += part.sums_i
         if both_ways and i != j:
-            space.add(parts[j], part.sums_j)
+            parts[j] += part.sums_j
         elif i != j:  # a metric of the user's own need not be symmetric
-            space.add(parts[j], block(b, a, metric, space.xp, False).sums_i)
+            parts[j] += block(b, a, metric, space.xp, False).sums_i
 
     in_threads(space.n_jobs, visit, pair_rounds(len(sides.blocks)))
     yield from zip(sides.blocks, parts, strict=True)
@@ -395,7 +393,7 @@ def sorted_usable(task: Task, metric: Metric) -> bool:
     return (
         len(partitions) == 1
         and not space.in_file
-        and numpy_usable(space.X, metric)
+        and metric.numpy_usable(space.X)
         and space.n >= SMALL * int(partitions.n_clusters[0])
     )
 
@@ -420,7 +418,7 @@ def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
 
     def visit(i: int, j: int) -> None:
         a, b = blocks[i], blocks[j]
-        table = numpy_distances(rows.part(a), rows.part(b), metric)
+        table = metric.numpy_distances(rows.part(a), rows.part(b))
         sums[codes[b.start], a] += table @ weights[b]
         if i != j:
             sums[codes[a.start], b] += weights[a] @ table
@@ -444,10 +442,6 @@ def own_sums(task: Task, metric: Any = "euclidean") -> np.ndarray:
     return found
 
 
-def whole_usable(task: Task, metric: Metric) -> bool:
-    return metric.cluster_sums is not None
-
-
 def whole_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, Any]]:
     """(rows, sums of those rows) without pairs, where the metric sums over all objects at once."""
     partitions, space = task.partitions, task.space
@@ -455,9 +449,6 @@ def whole_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, Any]]:
     sums = metric.cluster_sums(space, members)  # type: ignore[misc]
     for rows in space.row_blocks(len(sums)):
         yield rows, space.asarray(sums[:, rows])
-
-
-TWINS[paired_strips] = (Twin(whole_strips, whole_usable), Twin(sorted_strips, sorted_usable))
 
 
 class Sample(NamedTuple):

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wellsep._checks.arrays import kernels_wanted
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host
-from wellsep.compute.engine.kernel_choice import device_usable, numpy_usable
+from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.kernels import load
 from wellsep.compute.metrics.row_preparation import Prepared
@@ -87,7 +86,7 @@ def _all_together(task: Task, metric: Metric, names: set[str]) -> dict[str, Any]
     if metric.finish is not None and device_usable(X):
         device = load("wellsep.compute.engine.device.extremes")
         squares = device.squares_on_device(task, metric, names)
-    elif kernels_wanted() and numpy_usable(X, metric):
+    elif metric.numpy_usable(X):
         squares = _squares_of_all(task, metric, names)
     else:
         return reference_extremes(task, metric, names)
