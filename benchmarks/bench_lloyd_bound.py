@@ -23,7 +23,6 @@ from threadpoolctl import threadpool_limits
 import wellsep as ws
 from benchmarks.bench_kmeans_search import gaussians
 from benchmarks.harness import report
-from wellsep.compute.engine import threads as engine
 from wellsep.compute.kmeans import lloyd as loop
 from wellsep.compute.kmeans import prepared_points as points
 from wellsep.compute.kmeans import search_state
@@ -56,7 +55,6 @@ def least(function: Callable[[], np.ndarray]) -> float:
     return min(times)
 
 
-@engine.own_threads()
 def bench(name: str, X: np.ndarray, k: int) -> None:
     rows = points.prepare(X)
     start = seeding.start_centers(rows, k, "k-means++", np.random.RandomState(0))

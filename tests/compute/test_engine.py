@@ -13,7 +13,7 @@ import pytest
 
 import wellsep as ws
 import wellsep.compute.data.opening as space_module
-from wellsep.compute.engine.threads import (
+from wellsep._threads import (
     budget_bytes,
     cut_rows,
     effective_jobs,

@@ -66,7 +66,7 @@ def test_a_deterministic_training_ends_in_the_same_bits_with_one_thread_and_two(
 
 
 def test_our_own_threads_are_as_many_as_blas_had():
-    from wellsep.compute.engine.threads import effective_jobs, own_threads
+    from wellsep._threads import effective_jobs, own_threads
 
     before = effective_jobs(None)
     with own_threads(), own_threads():

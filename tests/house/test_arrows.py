@@ -36,6 +36,7 @@ LEAVES = {
     "_text.glossary",
     "_sklearn_callbacks",
     "_plugins",
+    "_threads",
 }
 BELOW = {
     "distances.base": set(),
@@ -71,6 +72,7 @@ BELOW = {
     "_text.glossary": set(),
     "_sklearn_callbacks": set(),
     "_plugins": set(),
+    "_threads": {"_checks.values"},
     "datasets": {"_checks.arrays", "_checks.values", "_text.sentences"},
     "runs": {
         "_checks.arrays",
@@ -96,7 +98,7 @@ BELOW = {
         "_checks.labels",
         "partitions",
     }
-    | {"distances.matrix", "distances.base", "_plugins"},
+    | {"distances.matrix", "distances.base", "_plugins", "_threads"},
     "indices": {
         "_checks.arrays",
         "_checks.values",
@@ -105,7 +107,7 @@ BELOW = {
         "partitions",
         "compute",
     }
-    | {"distances.matrix", "distances.base", "_plugins"},
+    | {"distances.matrix", "distances.base", "_plugins", "_threads"},
     "spaces": {
         "_checks.arrays",
         "_checks.values",
@@ -114,7 +116,7 @@ BELOW = {
         "partitions",
         "compute",
     }
-    | {"distances.matrix", "distances.base"},
+    | {"distances.matrix", "distances.base", "_threads"},
     "cluster": LEAVES | {"compute", "indices"},
     "deep": LEAVES | {"compute", "indices", "cluster"},
     "evaluate": LEAVES | {"compute", "indices", "spaces", "adapters"},

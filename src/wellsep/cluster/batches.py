@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks.arrays import check_choice, check_count, to_numpy
+from wellsep._threads import own_threads
 from wellsep.cluster.cf_means.centre_search import Budget, History
 from wellsep.cluster.estimator import CentroidClusterer, FitInput, Starts, check_clusters
-from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import Ended
 from wellsep.compute.kmeans.prepared_points import Frame, Points, draw_keys, prepare
 

@@ -34,7 +34,7 @@ from wellsep._checks.arrays import (
 )
 from wellsep._checks.values import check_random_state
 from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
-from wellsep.compute.engine.threads import own_threads
+from wellsep._threads import own_threads
 from wellsep.compute.kernels import load
 from wellsep.compute.kmeans.nearest_centres import host_labels
 from wellsep.compute.kmeans.prepared_points import Frame, Points, prepare

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wellsep._threads import budget_bytes, cut_rows
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space
-from wellsep.compute.engine.threads import budget_bytes, cut_rows
 
 FEWEST, AT_ONCE = 4, 64  # candidates that are looked at together, after an exchange and at most
 GAIN = 1e-12  # share of the cost that an exchange must bring

@@ -10,9 +10,9 @@ import numpy as np
 
 from wellsep._checks.arrays import check_choice, to_numpy
 from wellsep._checks.values import check_flag, check_random_state
+from wellsep._threads import own_threads
 from wellsep.cluster.batches import StreamedClusterer
 from wellsep.cluster.estimator import FitInput, NoProgress
-from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import Ended, lower, run
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.kmeans.starts import start_centers

@@ -27,11 +27,11 @@ from wellsep._checks.arrays import (
     to_table,
 )
 from wellsep._checks.values import check_random_state
+from wellsep._threads import own_threads
 from wellsep.cluster.estimator import check_clusters
 from wellsep.cluster.faster_pam import build, distance_rows, faster_pam
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.metrics.row_preparation import centred_rows
 from wellsep.compute.metrics.table import METRICS, Metric, find, whole
 from wellsep.distances.base import PairSpace

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from wellsep.compute.engine.threads import check_square
+from wellsep._threads import check_square
 from wellsep.compute.metrics.dc_distance import provide_minimax
 from wellsep.compute.requests import Objects, Provider, Task, Want, run_together
 from wellsep.compute.statistics.cluster_moments import provide_spectrum

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._threads import budget_bytes, in_threads, merge
 from wellsep.compute.data.rows import Space, host
-from wellsep.compute.engine.threads import budget_bytes, in_threads, merge
 from wellsep.partitions import Partitions
 
 Strips = Callable[..., Iterator[tuple[slice, Any]]]

@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 
 from wellsep._checks.arrays import check_data, in_safe_units, is_dask, to_numpy
 from wellsep._files.records import Result, freeze
-from wellsep.compute.engine.threads import effective_jobs, in_threads
+from wellsep._threads import effective_jobs, in_threads
 from wellsep.compute.kmeans.lloyd import run
 from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.starts import start_centers

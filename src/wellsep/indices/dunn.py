@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice
+from wellsep._threads import check_square
 from wellsep.compute.data.opening import TAKEN
-from wellsep.compute.engine.threads import check_square
 from wellsep.compute.metrics.table import find
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters

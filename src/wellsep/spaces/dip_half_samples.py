@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import check_data, to_numpy
-from wellsep.compute.engine.threads import effective_jobs, in_threads
+from wellsep._threads import effective_jobs, in_threads
 from wellsep.compute.statistics.half_samples import Halves
 from wellsep.distances.base import PairSpace
 from wellsep.spaces.dip import dip_tests

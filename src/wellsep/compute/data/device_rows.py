@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from array_api_compat import array_namespace, device
 
+from wellsep._threads import TENSOR_ROWS, budget_bytes, cut_rows, effective_jobs
 from wellsep.compute.data.rows import Space, code_columns, host
-from wellsep.compute.engine.threads import TENSOR_ROWS, budget_bytes, cut_rows, effective_jobs
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.kmeans.nearest_centres import (

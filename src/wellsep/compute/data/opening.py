@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from wellsep._checks.arrays import host_view, in_library_of, in_safe_units, is_torch, safe_unit
 from wellsep._checks.values import check_device
 from wellsep._text.sentences import shown
+from wellsep._threads import cut_rows, effective_jobs
 from wellsep.compute.data.distances import DistanceSpace
 from wellsep.compute.data.rows import Space, SparseSpace
-from wellsep.compute.engine.threads import cut_rows, effective_jobs
 from wellsep.compute.kernels import load
 from wellsep.compute.metrics.dc_distance import dc_metric
 from wellsep.compute.metrics.table import METRICS, PRECOMPUTED, add_metric

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._threads import cut_rows
 from wellsep.compute.data.rows import Space
-from wellsep.compute.engine.threads import cut_rows
 from wellsep.compute.metrics.row_preparation import Prepared, centred_rows, square_lengths
 from wellsep.compute.metrics.table import Rows, find
 

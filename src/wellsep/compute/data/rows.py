@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks.arrays import to_numpy
-from wellsep.compute.engine.threads import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
+from wellsep._threads import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
 from wellsep.compute.kmeans.nearest_centres import (
     Nearest,
     NearestTwo,

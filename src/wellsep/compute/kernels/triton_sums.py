@@ -18,8 +18,8 @@ import torch
 import triton
 import triton.language as tl
 
+from wellsep._threads import budget_bytes
 from wellsep.compute.data.device_rows import member_table
-from wellsep.compute.engine.threads import budget_bytes
 from wellsep.compute.kernels.triton_tiles import (
     TILE,
     Split,

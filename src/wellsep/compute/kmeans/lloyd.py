@@ -20,7 +20,7 @@ from wellsep._checks.arrays import (
     kernels_wanted,
     to_numpy,
 )
-from wellsep.compute.engine.threads import one_openmp_thread, own_threads
+from wellsep._threads import one_openmp_thread, own_threads
 from wellsep.compute.kmeans.nearest_centres import THREADED
 from wellsep.compute.kmeans.prepared_points import Points, mean_variance, prepare
 

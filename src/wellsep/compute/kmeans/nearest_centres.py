@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks.arrays import SAFE, kernels_wanted
+from wellsep._threads import effective_jobs, share_blocks
 from wellsep.compute.engine.kernel_choice import compiled_pays
-from wellsep.compute.engine.threads import effective_jobs, share_blocks
 from wellsep.compute.kernels import load
 
 # Entries of one block of the table of products: about a second-level cache, or what keeps a

@@ -23,9 +23,9 @@ from wellsep._checks.arrays import (
     to_numpy,
     unit_of,
 )
+from wellsep._threads import budget_bytes
 from wellsep.compute.data.opening import as_space, like_given
 from wellsep.compute.data.rows import Space
-from wellsep.compute.engine.threads import budget_bytes
 from wellsep.compute.kernels import load
 from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._threads import in_threads
 from wellsep.compute.data.rows import host
 from wellsep.compute.engine.kernel_choice import device_usable
-from wellsep.compute.engine.threads import in_threads
 from wellsep.compute.kernels import load
 from wellsep.compute.metrics.table import numpy_squares, rows_of
 from wellsep.compute.requests import Task, Want

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from wellsep.compute.engine.threads import effective_jobs, in_threads
+from wellsep._threads import effective_jobs, in_threads
 
 DENSE = 8  # a table with more cells than this times the objects is counted by sorting
 ROUND = 64  # partitions that are compared with all others before progress is told

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+from wellsep._threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host
-from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.metrics.table import Metric, as_elsewhere, find, rows_of
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.spanning_tree import (

@@ -19,10 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks.arrays import kernels_wanted
-from wellsep.compute.data.pairs import Pairs
-from wellsep.compute.data.rows import Space, host, one_hot
-from wellsep.compute.engine.kernel_choice import compiled_pays
-from wellsep.compute.engine.threads import (
+from wellsep._threads import (
     ROWS,
     budget_bytes,
     cut_rows,
@@ -30,6 +27,9 @@ from wellsep.compute.engine.threads import (
     one_blas_thread,
     pair_rounds,
 )
+from wellsep.compute.data.pairs import Pairs
+from wellsep.compute.data.rows import Space, host, one_hot
+from wellsep.compute.engine.kernel_choice import compiled_pays
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import about_median, cluster_reach, fused_usable, fused_way
 from wellsep.compute.metrics.gower_sums import column_strips, columns_usable

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from wellsep._threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.kernel_choice import device_usable
-from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.kernels import load
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.table import Metric, Rows, find, own_axis, pair_squares, rows_of

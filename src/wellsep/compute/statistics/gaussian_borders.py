@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex
+from wellsep._threads import cut_rows
 from wellsep.compute.data.rows import Space, host, one_hot
-from wellsep.compute.engine.threads import cut_rows
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.centre_pairs import lowest_rival
 from wellsep.compute.statistics.row_statistics import describe_clusters

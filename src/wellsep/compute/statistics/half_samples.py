@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._threads import budget_bytes, in_threads
 from wellsep.compute.data.rows import Space, host, one_hot
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
-from wellsep.compute.engine.threads import budget_bytes, in_threads
 from wellsep.compute.kernels import load
 from wellsep.compute.metrics.table import CLOSE, Metric, find
 from wellsep.compute.requests import Block, Task, Want

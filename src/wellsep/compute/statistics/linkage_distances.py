@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._threads import ROWS, cut_rows, in_threads, pair_rounds
 from wellsep.compute.data.rows import Space
-from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, pair_rounds
 from wellsep.compute.metrics.table import Metric, find, root, rows_of
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.density_trees import MetricPairs

@@ -13,10 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.data.pairs import Pairs
-from wellsep.compute.data.rows import Space
-from wellsep.compute.engine.kernel_choice import device_usable
-from wellsep.compute.engine.threads import (
+from wellsep._threads import (
     ROWS,
     cut_rows,
     in_threads,
@@ -24,6 +21,9 @@ from wellsep.compute.engine.threads import (
     one_blas_thread,
     pair_rounds,
 )
+from wellsep.compute.data.pairs import Pairs
+from wellsep.compute.data.rows import Space
+from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.row_preparation import Prepared

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, pair_rounds
+from wellsep._threads import ROWS, cut_rows, in_threads, pair_rounds
 from wellsep.compute.metrics.table import CLOSE, Rows, pair_squares, recompute_close, rows_of
 
 # The last bits of a reachability hold places: the tree is unique, and what differs less is equal.

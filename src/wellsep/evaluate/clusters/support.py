@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wellsep.compute.engine.threads import effective_jobs, in_threads
+from wellsep._threads import effective_jobs, in_threads
 
 MOST_RUNS = 200  # better runs that one run is compared with; of more, evenly spread ones
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wellsep.compute.engine.threads import budget_bytes, effective_jobs, some_at_once
+from wellsep._threads import budget_bytes, effective_jobs, some_at_once
 from wellsep.evaluate.options import Calling, Computing, Progress
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs

@@ -22,8 +22,8 @@ from dask.highlevelgraph import HighLevelGraph
 from sklearn import config_context
 
 from wellsep._checks.arrays import check_weights, is_dask, largest_entry, safe_unit
+from wellsep._threads import merge
 from wellsep.compute.engine.dask.client import active_client, check_versions
-from wellsep.compute.engine.threads import merge
 
 ARITY = 8  # parts added at once
 # Chunks smaller than this are looked at together: a task costs about a millisecond.

@@ -19,8 +19,8 @@ import numpy as np
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
+from wellsep._threads import cut_rows, merge, one_blas_thread
 from wellsep.compute.engine.dask.chunks import ARITY, Chunks, Constants, add_tree, row_keys, settled
-from wellsep.compute.engine.threads import cut_rows, merge, one_blas_thread
 from wellsep.compute.requests import Task
 
 BLOCK_BYTES = 32 << 20
