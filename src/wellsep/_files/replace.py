@@ -54,8 +54,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         with _told(path, only_full=True):
             yield temporary
         with _told(path):
-            with open(temporary, "rb+") as stream:
-                os.fsync(stream.fileno())
+            sync_file(temporary)
             os.replace(temporary, target)
             sync_folder(target.parent)
     finally:
@@ -214,6 +213,12 @@ def sweep(folder: Path) -> None:
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+
+
+def sync_file(path: Path) -> None:
+    """Flush what was written to a file to disk."""
+    with open(path, "rb+") as stream:
+        os.fsync(stream.fileno())
 
 
 def sync_folder(folder: Path) -> None:

@@ -14,11 +14,11 @@ from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from wellsep._checks.values import check_names, check_path, check_text
-from wellsep._files.arrays import read_json, stored_npy
+from wellsep._files.arrays import stored_npy
 from wellsep._text.sentences import quoted
 from wellsep.adapters.stores import check_server, require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs
-from wellsep.runs.folder import FILES, check_manifest, write_run_files
+from wellsep.runs.folder import FILES, read_manifest, write_run_files
 from wellsep.runs.folder_names import safe_name
 from wellsep.runs.run import plain_mapping
 
@@ -329,8 +329,7 @@ def _read(logged: Any, files: dict[str, Path], ambiguous: bool) -> Run:
     name = f"{info.run_name} ({info.run_id[:8]})" if ambiguous else info.run_name or info.run_id
     manifest: dict[str, Any] = {}
     if "manifest" in files:
-        what = f"run.json of run {name!r}"
-        manifest = check_manifest(read_json(files["manifest"].read_bytes(), what), what)
+        manifest = read_manifest(files["manifest"], f"run.json of run {name!r}")
     tags = {k: v for k, v in data.tags.items() if not k.startswith("mlflow.")}
     arrays: dict[str, Any] = {
         kind: stored_npy(files[kind], f"{kind} of run {name!r}") for kind in FILES if kind in files

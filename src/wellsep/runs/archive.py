@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wellsep._files.arrays import Stored, members, read_json, stored_member, write_npz
+from wellsep._files.arrays import members, read_json, stored_member, write_npz
 from wellsep._files.maps import Version
 from wellsep._files.replace import read_one_version, replace_file
 from wellsep._text.sentences import quoted
 from wellsep.distances.matrix import Distances
-from wellsep.runs.run import Run
-from wellsep.runs.space_files import as_stored_distances, file_of
+from wellsep.runs.run import FACTS, KINDS, Run
+from wellsep.runs.space_files import as_stored_distances, contiguous, file_of
 
 _ARRAYS = ("labels", "embedding", "distances", "ids")
-_TEXTS = ("name", "params", "metadata", "space")
 
 
 def read_archive(path: Path) -> list[Run]:
@@ -47,7 +46,7 @@ def _grouped(path: Path) -> dict[str, dict[str, str]]:
     grouped: dict[str, dict[str, str]] = {}
     for member in found:
         prefix, _, field = member.removesuffix(".npy").rpartition("/")
-        if field in _ARRAYS or field in _TEXTS:
+        if field in (*_ARRAYS, "name", *FACTS):
             grouped.setdefault(prefix, {})[field] = member
     if not grouped:
         raise ValueError(
@@ -61,24 +60,21 @@ def _read_one(path: Path, prefix: str, found: dict[str, str]) -> Run:
     name = prefix or path.stem
     if "name" in found:
         name = _text(path, found["name"], f"name of run {name!r}")
-    arrays: dict[str, Stored] = {
-        kind: stored_member(path, found[kind], f"{kind} of run {name!r}")
-        for kind in _ARRAYS
-        if kind in found
+    called = {field: f"{field} of run {name!r}" for field in found}
+    arrays: dict[str, Any] = {
+        kind: stored_member(path, found[kind], called[kind]) for kind in _ARRAYS if kind in found
     }
     if "distances" in arrays:
         if "embedding" in arrays:
             raise ValueError(f"run {name!r} must have coordinates or distances, got both.")
-        what = f"distances of run {name!r}"
-        arrays["embedding"] = as_stored_distances(arrays.pop("distances"), what)
-    params, metadata = (
-        read_json(_text(path, found[k], f"{k} of run {name!r}"), f"{k} of run {name!r}")
-        if k in found
-        else {}
-        for k in ("params", "metadata")
-    )
-    space = _text(path, found["space"], f"space of run {name!r}") if "space" in found else None
-    return Run(name, **arrays, params=params, metadata=metadata, space=space)
+        arrays["embedding"] = as_stored_distances(arrays.pop("distances"), called["distances"])
+    facts: dict[str, Any] = {
+        fact: _text(path, found[fact], called[fact]) for fact in FACTS if fact in found
+    }
+    for fact in ("params", "metadata"):
+        if fact in facts:
+            facts[fact] = read_json(facts[fact], called[fact])
+    return Run(name, **arrays, **facts)
 
 
 def _text(path: Path, member: str, what: str) -> str:
@@ -103,26 +99,21 @@ def write_archive(path: Path, runs: Iterable[Run], *, overwrite: bool = False) -
         write_npz(temporary, arrays)
 
 
-def _field(name: str, kind: str, value: Any) -> tuple[str, np.ndarray]:
-    if file_of(value).endswith(".npz"):
-        raise ValueError(
-            f"run {name!r} must have a dense space to be written to one .npz, got a sparse one; "
-            "save the runs to a folder."
-        )
-    if isinstance(value, Distances):
-        return "distances", np.ascontiguousarray(value.values if value.is_whole else value)
-    return kind, np.ascontiguousarray(value)
-
-
-def _fields(run: Run) -> list[tuple[str, np.ndarray]]:
-    fields: list[tuple[str, Any]] = [("name", run.name)]
+def _fields(run: Run) -> Iterator[tuple[str, np.ndarray]]:
+    yield "name", np.asarray(run.name)
     for kind in ("params", "metadata"):
         if getattr(run, kind):
-            fields.append((kind, json.dumps(getattr(run, kind), allow_nan=False)))
+            yield kind, np.asarray(json.dumps(getattr(run, kind), allow_nan=False))
     if run.space is not None:
-        fields.append(("space", run.space))
-    for kind in _ARRAYS:
-        part = None if kind == "distances" else run._part(kind)
-        if part is not None:
-            fields.append(_field(run.name, kind, part.raw()))
-    return [(field, np.asarray(value)) for field, value in fields]
+        yield "space", np.asarray(run.space)
+    for kind in KINDS:
+        part = run._part(kind)
+        if part is None:
+            continue
+        value = part.raw()
+        if file_of(value).endswith(".npz"):
+            raise ValueError(
+                f"run {run.name!r} must have a dense space to be written to one .npz, got a sparse "
+                "one; save the runs to a folder."
+            )
+        yield "distances" if isinstance(value, Distances) else kind, contiguous(value)

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    check_choice,
-)
+from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_flag, check_items, check_mapping, check_names, check_path
 from wellsep._text.sentences import count, html_box, html_table, printable, quoted, shown
 from wellsep.runs.folder import save_runs

@@ -23,12 +23,13 @@ from wellsep._files.replace import (
     move_folder,
     read_one_version,
     remove_folder,
+    sync_file,
     temporary_folder,
 )
 from wellsep._text.sentences import quoted, shown
 from wellsep.runs.archive import write_archive
 from wellsep.runs.folder_names import check_name, safe_name
-from wellsep.runs.run import Run
+from wellsep.runs.run import FACTS, KINDS, Run
 from wellsep.runs.space_files import (
     SPACE_FILES,
     condensed,
@@ -40,7 +41,7 @@ from wellsep.runs.space_files import (
 )
 
 MANIFEST = "run.json"
-FILES = {"labels": "labels.npy", "embedding": "embedding.npy", "ids": "ids.npy"}
+FILES = {kind: f"{kind}.npy" for kind in KINDS}
 _OUR_MANIFEST = re.compile(rb'\s*\{\s*"format":\s*"wellsep-run"')
 _OF_DESKTOPS = {".DS_Store", "Thumbs.db", "desktop.ini"}
 
@@ -149,7 +150,6 @@ def read_steady_run(folder: Path, read: Callable[[Path], Run]) -> Run | None:
 
 
 FORMAT, VERSION = "wellsep-run", 1
-FACTS = ("params", "metadata", "space")
 
 
 def save_run(
@@ -230,13 +230,6 @@ def save_runs(
         _save(path, run, overwrite=overwrite)
 
 
-def _save(folder: Path, run: Run, *, overwrite: bool, choose: bool = False) -> Path:
-    with _clear_sentence(run.name, folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        put_back(folder)
-        return _write_and_move(folder, run, overwrite=overwrite, choose=choose)
-
-
 def _target(folder: Path, name: str) -> Path:
     """The folder of a run; another one where a name that differs in case has it already.
 
@@ -252,23 +245,26 @@ def _target(folder: Path, name: str) -> Path:
     return target
 
 
-def _write_and_move(folder: Path, run: Run, *, overwrite: bool, choose: bool) -> Path:
-    target = _target(folder, run.name)
-    if choose:
-        run = run._with(name=_free_name(folder, 1))
-    elif not overwrite and target.exists():
-        raise FileExistsError(errno.EEXIST, "exists", str(target))
-    with temporary_folder(folder) as temporary:
-        manifest = write_run_files(temporary, run)
-        while True:
-            target = _target(folder, run.name)
-            try:
-                may_go = is_ours if overwrite and not choose else lambda folder: False
-                move_folder(temporary, target, may_go)
-                return target
-            except FileExistsError:
-                if not choose:
-                    raise
+def _save(folder: Path, run: Run, *, overwrite: bool, choose: bool = False) -> Path:
+    may_go = is_ours if overwrite and not choose else lambda folder: False
+    with _clear_sentence(run.name, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        put_back(folder)
+        target = _target(folder, run.name)
+        if choose:
+            run = run._with(name=_free_name(folder, 1))
+        elif not overwrite and target.exists():
+            raise FileExistsError(errno.EEXIST, "exists", str(target))
+        with temporary_folder(folder) as temporary:
+            manifest = write_run_files(temporary, run)
+            while True:
+                target = _target(folder, run.name)
+                try:
+                    move_folder(temporary, target, may_go)
+                    return target
+                except FileExistsError:
+                    if not choose:
+                        raise
                 # Another process took the number in the meantime.
                 run = run._with(name=_free_name(folder, int(run.name[4:]) + 1))
                 manifest["name"] = run.name
@@ -293,25 +289,16 @@ def write_run_files(folder: Path, run: Run) -> dict[str, Any]:
             continue
         # Not opened through the record: a space with NaN is kept, and refused when it is judged.
         array = part.raw()
-        if kind == "embedding":
-            file = file_of(array)
-        shape, dtype, sha256 = write_space(folder / file, array)
-        manifest["files"][kind] = {
-            "file": file,
-            "shape": list(shape),
-            "dtype": dtype,
-            "sha256": sha256,
-        }
+        path = folder / (file_of(array) if kind == "embedding" else file)
+        manifest["files"][kind] = write_space(path, array)
     _write_manifest(folder / MANIFEST, manifest)
     return manifest
 
 
 def _write_manifest(path: Path, manifest: dict[str, Any]) -> None:
     text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
-    with open(path, "wb") as stream:
-        stream.write(text.encode("utf-8"))
-        stream.flush()
-        os.fsync(stream.fileno())
+    path.write_bytes(text.encode("utf-8"))
+    sync_file(path)
 
 
 def _free_name(folder: Path, number: int) -> str:
@@ -348,7 +335,7 @@ def _clear_sentence(name: str, folder: Path) -> Iterator[None]:
 
 def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = None) -> Run:
     """One run from its folder; ``name`` stands in for the name it was saved under."""
-    manifest = _read_manifest(folder)
+    manifest = read_manifest(folder / MANIFEST, f"run.json of run folder {folder.name!a}")
     called = name or manifest.get("name")
     name = check_name(called or folder.name, f"name of run in folder {folder.name!a}")
     promised = manifest.get("files")
@@ -365,16 +352,12 @@ def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = No
     return Run(name, **arrays, **{fact: manifest.get(fact) for fact in FACTS})
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    what = f"run.json of run folder {folder.name!a}"
+def read_manifest(path: Path, what: str) -> dict[str, Any]:
+    """What a run.json says, checked; empty if there is none."""
     try:
-        manifest = read_json(read_bytes(folder / MANIFEST, what), what)
+        manifest = read_json(read_bytes(path, what), what)
     except FileNotFoundError:
         return {}
-    return check_manifest(manifest, what)
-
-
-def check_manifest(manifest: Any, what: str) -> dict[str, Any]:
     if not isinstance(manifest, dict):
         raise ValueError(f"{what} must be a JSON object, got {type(manifest).__name__}.")
     files = {} if manifest.get("files") is None else manifest["files"]

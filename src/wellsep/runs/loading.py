@@ -8,29 +8,25 @@ import warnings
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_flag, check_path
-from wellsep._files.arrays import read_json
-from wellsep._files.limits import read_bytes
 from wellsep._text.sentences import listing, quoted
 from wellsep.runs.archive import read_archive
 from wellsep.runs.collection import NoRuns, Runs, below, check_space
 from wellsep.runs.folder import (
-    FACTS,
     FILES,
     MANIFEST,
-    check_manifest,
     list_places,
     may_hold_runs,
+    read_manifest,
     read_run_folder,
     read_steady_run,
 )
 from wellsep.runs.folder_names import check_name, natural_key
-from wellsep.runs.run import Run
-from wellsep.runs.space_files import read_square_table, stored_space
-from wellsep.runs.tables_on_disk import read_part, stored_zarr
+from wellsep.runs.run import FACTS, Run
+from wellsep.runs.tables_on_disk import read_part
 from wellsep.tables.matching import match_rows
 
 _DEEPEST = 8  # levels of subfolders
@@ -104,7 +100,7 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False, damaged: st
     if path.is_dir():
         found = _from_folder(path, verify, unread)
     elif path.suffix == ".npz":
-        found = [_Found(path, run) for run in read_archive(path)]
+        found = [(path, run) for run in read_archive(path)]
     else:
         raise ValueError(
             f"path must be a folder of runs or an .npz file, got the file {path.name!r}; "
@@ -112,7 +108,7 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False, damaged: st
         )
     runs = _with_their_spaces(found, unread)
     if unread and (damaged == "raise" or not runs):
-        raise unread[0].error
+        raise unread[0][1]
     if not runs:
         seen = sorted(os.listdir(path))
         got = f"with {quoted(seen, 4)}" if seen else "an empty folder"
@@ -126,40 +122,32 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False, damaged: st
     return Runs(tuple(sorted(runs, key=lambda run: natural_key(run.name))), notes=notes)
 
 
-class _Unread(NamedTuple):
-    """A run that cannot be read: where it lies, and why."""
-
-    place: Path
-    error: Exception
-
-
-class _Found(NamedTuple):
-    """A run that was read, and where it lies."""
-
-    place: Path
-    run: Run
+# Where a run lies, and the run that was read, or why it cannot be read.
+_Found = tuple[Path, Run]
+_Unread = tuple[Path, Exception]
 
 
 def _with_their_spaces(found: list[_Found], unread: list[_Unread]) -> list[Run]:
     """The runs whose spaces are there too; the others go to ``unread``."""
-    spaces = [one.run.name for one in found if one.run.has_embedding]
+    spaces = [run.name for _, run in found if run.has_embedding]
     runs = []
     for place, run in found:
         try:
             check_space(run, spaces)
             runs.append(run)
         except ValueError as error:
-            unread.append(_Unread(place, error))
+            unread.append((place, error))
     return runs
 
 
 def _left_out(unread: list[_Unread]) -> str:
-    places = listing([str(one.place) for one in unread], 4)
+    places = listing([str(place) for place, _ in unread], 4)
+    place, error = unread[0]
     one = len(unread) == 1
     runs, were, them = ("A run", "was", "it") if one else (f"{len(unread)} runs", "were", "them")
-    first = "" if one else f"{unread[0].place}: "
+    first = "" if one else f"{place}: "
     return (
-        f"{runs} that cannot be read {were} left out: {places}. {first}{unread[0].error} "
+        f"{runs} that cannot be read {were} left out: {places}. {first}{error} "
         f"The other runs were loaded. Repair or remove {them}, then load again."
     )
 
@@ -172,12 +160,12 @@ def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int =
         try:
             yield
         except (ValueError, TypeError, OSError) as error:
-            unread.append(_Unread(place, error))
+            unread.append((place, error))
 
     read = partial(read_run_folder, verify=verify)
     if (folder / MANIFEST).is_file():
         run = read_steady_run(folder, read)
-        return [] if run is None else [_Found(folder, run)]
+        return [] if run is None else [(folder, run)]
     # A name that is moved while a folder is listed may be missed; twice is as good as never.
     folders, files = map(set.union, list_places(folder), list_places(folder))
     runs: list[_Found] = []
@@ -187,22 +175,22 @@ def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int =
         with noted(folder / name):
             run = read_steady_run(folder / name, read)
         if run is not None:
-            runs.append(_Found(folder / name, run))
+            runs.append((folder / name, run))
         elif len(unread) == before and depth < _DEEPEST and may_hold_runs(folder / name):
             inner = _from_folder(folder / name, verify, unread, depth + 1)
             named = below(name, [run for _, run in inner])
-            runs += [_Found(place, run) for (place, _), run in zip(inner, named, strict=True)]
+            runs += [(place, run) for (place, _), run in zip(inner, named, strict=True)]
     tables: dict[str, dict[str, Path]] = {}
     for entry in (folder / name for name in sorted(files)):
         if entry.suffix == ".npz":
             with noted(entry):
-                runs.extend(_Found(entry, run) for run in read_archive(entry))
+                runs.extend((entry, run) for run in read_archive(entry))
         else:
             _sort_in(entry, tables)
     for name, parts in tables.items():
         place = folder / next(iter(parts.values())).name
         with noted(place):
-            runs.append(_Found(place, _read_tables(name, parts)))
+            runs.append((place, _read_tables(name, parts)))
     return runs
 
 
@@ -229,22 +217,12 @@ def _sort_in(entry: Path, tables: dict[str, dict[str, Path]]) -> None:
 def _read_tables(name: str, files: dict[str, Path]) -> Run:
     manifest: dict[str, Any] = {}
     if "manifest" in files:
-        what = f"run.json of run {name!r}"
-        manifest = check_manifest(read_json(read_bytes(files["manifest"], what), what), what)
+        manifest = read_manifest(files["manifest"], f"run.json of run {name!r}")
     arrays: dict[str, Any] = {}
     ids: dict[str, Any] = {}
     for kind in FILES:
-        if kind not in files:
-            continue
-        what = f"{kind} of run {name!r}"
-        if files[kind].suffix == ".npy":
-            arrays[kind] = stored_space(files[kind], what)
-        elif files[kind].stem.endswith(".distances"):
-            arrays[kind], ids[kind] = read_square_table(files[kind], what)
-        elif files[kind].suffix == ".zarr":
-            arrays[kind] = stored_zarr(files[kind], what)
-        else:
-            arrays[kind], ids[kind] = read_part(files[kind], kind, what)
+        if kind in files:
+            arrays[kind], ids[kind] = read_part(files[kind], kind, f"{kind} of run {name!r}")
     first, second = ids.get("embedding"), ids.get("labels")
     if "labels" in files and "embedding" in files:
         names = (files[kind].name for kind in ("embedding", "labels"))

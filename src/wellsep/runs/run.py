@@ -21,6 +21,9 @@ from wellsep.distances.base import PairSpace
 from wellsep.runs.folder_names import check_name
 from wellsep.runs.space_files import StoredDistances, digest_space
 
+KINDS = ("labels", "embedding", "ids")
+FACTS = ("params", "metadata", "space")  # of a run besides, in files by these names
+
 
 class Part:
     """Labels, embedding or ids of one run: labels and ids checked now, a space when opened.
@@ -185,13 +188,11 @@ class Run:
         known = self.__dict__
         for kind in ("embedding", "labels", "ids"):
             value = known[f"_{kind}"]
-            if value is not None:
+            if isinstance(value, Part):
                 # A part taken over from another run is named after this run in errors.
-                value = (
-                    value.renamed(self.name)
-                    if isinstance(value, Part)
-                    else Part(kind, value, self.name)
-                )
+                value = value.renamed(self.name)
+            elif value is not None:
+                value = Part(kind, value, self.name)
             known[f"_{kind}"] = value
         if not (self.has_labels or self.has_embedding):
             raise ValueError(f"run {self.name!r} must have labels or an embedding, got neither.")
@@ -207,7 +208,7 @@ class Run:
         self._check_lengths()
 
     def _check_lengths(self) -> None:
-        sizes = {p.kind: p.shape[0] for p in (self._part(k) for k in _KINDS) if p is not None}
+        sizes = {p.kind: p.shape[0] for p in (self._part(k) for k in KINDS) if p is not None}
         if len(set(sizes.values())) > 1:
             listed = ", ".join(f"{count} in {kind}" for kind, count in sizes.items())
             header = sizes.get("labels", 0) == sizes.get("embedding", 0) + 1
@@ -234,7 +235,7 @@ class Run:
     @property
     def n_objects(self) -> int:
         """Number of objects, known without opening a file."""
-        return next(p.shape[0] for p in (self._part(k) for k in _KINDS) if p is not None)
+        return next(p.shape[0] for p in (self._part(k) for k in KINDS) if p is not None)
 
     @property
     def n_features(self) -> int | None:
@@ -251,7 +252,7 @@ class Run:
 
     def _with(self, **changes: Any) -> Run:
         """A copy that shares what is open; a field of arrays can only be dropped."""
-        given = {k: self._part(k) for k in _KINDS}
+        given = {k: self._part(k) for k in KINDS}
         others = {k: getattr(self, k) for k in ("name", "params", "metadata", "space")}
         return Run(**{**given, **others, **changes})
 
@@ -261,7 +262,6 @@ class Run:
         )
 
 
-_KINDS = ("labels", "embedding", "ids")
 _MOST_OBJECTS = 200_000  # clusters are counted up to here: a repr must not take seconds
 
 
@@ -312,9 +312,8 @@ def _as_embedding(value: Any, what: str) -> Any:
     except ValueError as error:
         raise ValueError(f"{what} must be a table of numbers, got {error}.") from None
     if array.dtype.kind == "O":
-        with contextlib.suppress(
-            TypeError, ValueError, OverflowError
-        ):  # the check of the dtype reports it
+        # The check of the dtype reports it.
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
             array = array.astype(np.float64)
     return array.astype(np.uint8) if array.dtype.kind == "b" else array
 

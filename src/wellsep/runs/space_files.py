@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,10 @@ from wellsep._files.arrays import (
     write_npy,
     write_npz,
 )
+from wellsep._files.replace import sync_file
 from wellsep._text.sentences import shown
 from wellsep.distances.base import PairSpace, count_of
 from wellsep.distances.matrix import Distances
-from wellsep.tables.reading import read_table
 
 # Files of a run's folder that hold its space; one of them.
 SPACE_FILES = ("embedding.npy", "embedding.npz", "distances.npy", "distances.npz")
@@ -50,8 +49,8 @@ def file_of(space: Any) -> str:
     return "embedding.npz" if sp.issparse(space) else "embedding.npy"
 
 
-def write_space(path: Path, space: Any) -> tuple[tuple[int, ...], str, str]:
-    """Write a space; returns shape, type and digest as the manifest has them."""
+def write_space(path: Path, space: Any) -> dict[str, Any]:
+    """Write a space or a vector; returns what the manifest says of it."""
     if path.suffix == ".npz":
         graph = space.values if isinstance(space, Distances) else space
         arrays = {"data": graph.data, "indices": graph.indices, "indptr": graph.indptr}
@@ -59,20 +58,21 @@ def write_space(path: Path, space: Any) -> tuple[tuple[int, ...], str, str]:
         if isinstance(space, Distances) and space.absent is not None:
             arrays["absent"] = np.array(space.absent)
         write_npz(path, iter(arrays.items()))
-        with open(path, "rb") as stream:
-            os.fsync(stream.fileno())
-        return tuple(graph.shape), graph.dtype.str, digest_space(space)
-    whole = space.values if _is_whole(space) else np.asarray(space)
-    array = np.ascontiguousarray(whole)
-    with open(path, "xb") as stream:
-        write_npy(stream, array)
-        stream.flush()
-        os.fsync(stream.fileno())
-    return array.shape, array.dtype.str, digest(array)
+        written, sha256 = graph, digest_space(space)
+    else:
+        written = contiguous(space)
+        with open(path, "xb") as stream:
+            write_npy(stream, written)
+        sha256 = digest(written)
+    sync_file(path)
+    about = {"file": path.name, "shape": list(written.shape), "dtype": written.dtype.str}
+    return {**about, "sha256": sha256}
 
 
-def _is_whole(space: Any) -> bool:
-    return isinstance(space, Distances) and space.is_whole
+def contiguous(space: Any) -> np.ndarray:
+    """A dense space or a vector as an array that lies in one block; whole distances as given."""
+    whole = isinstance(space, Distances) and space.is_whole
+    return np.ascontiguousarray(space.values if whole else space)
 
 
 def digest_space(space: Any) -> str:
@@ -124,27 +124,26 @@ def _open_distances(opener: Any, what: str) -> Any:
 
 
 def _stored_sparse(path: Path, what: str) -> Stored:
-    found = {name.removesuffix(".npy"): name for name in members(path, what)}
-    if not {"data", "indices", "indptr", "shape"} <= set(found):
-        if "distances" in found:
-            return as_stored_distances(stored_member(path, found["distances"], what), what)
+    parts = {
+        name.removesuffix(".npy"): stored_member(path, name, what) for name in members(path, what)
+    }
+    if not {"data", "indices", "indptr", "shape"} <= set(parts):
+        if "distances" in parts:
+            return as_stored_distances(parts["distances"], what)
         raise ValueError(
             f"{what} must be a sparse matrix as scipy.sparse.save_npz writes it, got the entries "
-            f"{', '.join(sorted(found))}."
+            f"{', '.join(sorted(parts))}."
         )
-    shape = stored_member(path, found["shape"], what).open()
+    shape = parts["shape"].open()
     if shape.shape != (2,) or shape.dtype.kind not in "iu":
         raise ValueError(f"{what} must have two sizes as its shape, got {shape.tolist()}.")
-    stored = stored_member(path, found["data"], what)
-    distances = path.name.endswith("distances.npz")
-    opener = partial(_open_sparse, str(path), what, distances)
-    kind = StoredDistances if distances else Stored
-    return kind(tuple(shape.tolist()), stored.dtype, opener, stored.version)
+    kind = StoredDistances if path.name.endswith("distances.npz") else Stored
+    opener = partial(_open_sparse, parts, what, kind is StoredDistances)
+    return kind(tuple(shape.tolist()), parts["data"].dtype, opener, parts["data"].version)
 
 
-def _open_sparse(path: str, what: str, distances: bool) -> Any:
-    found = {name.removesuffix(".npy"): name for name in members(path, what)}
-    parts = {key: stored_member(path, name, what).open() for key, name in found.items()}
+def _open_sparse(stored: dict[str, Stored], what: str, distances: bool) -> Any:
+    parts = {key: part.open() for key, part in stored.items()}
     shape = tuple(int(size) for size in parts["shape"])
     entries = (parts["data"], parts["indices"], parts["indptr"])
     kind = parts["format"].tobytes().decode("latin-1") if "format" in parts else "csr"
@@ -156,9 +155,3 @@ def _open_sparse(path: str, what: str, distances: bool) -> Any:
     if not distances:
         return sp.csr_array(matrix)
     return Distances(matrix, absent=float(parts["absent"]) if "absent" in parts else None)
-
-
-def read_square_table(path: Path, what: str) -> tuple[Any, np.ndarray | None]:
-    """Distances from a table with or without names, and the names of its rows."""
-    table = read_table(path, what)
-    return Distances.of_matrix(table.matrix(what), what), table.ids

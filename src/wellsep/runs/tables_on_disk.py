@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,8 @@ from wellsep._checks.arrays import check_count, may_name_ids
 from wellsep._checks.values import check_path
 from wellsep._files.arrays import Stored, stored_npy
 from wellsep._text.sentences import quoted
+from wellsep.distances.matrix import Distances
+from wellsep.runs.space_files import stored_space
 from wellsep.tables.reading import pandas_index, read_table
 from wellsep.tables.text import is_index_name
 
@@ -74,22 +75,16 @@ def _from_npy(da: Any, path: Path, chunk_rows: int | None) -> Any:
     stored = stored_npy(path, str(path))
     if len(stored.shape) != 2:
         raise ValueError(f"{path.name} must hold a matrix, got shape {stored.shape}.")
-    n, d = stored.shape
-    if chunk_rows is None:
-        chunk_rows = max(1, CHUNK_BYTES // max(1, d * stored.dtype.itemsize))
-    step = check_count("chunk_rows", chunk_rows)
-    starts = range(0, n, step)
-    name = f"wellsep-npy-{uuid.uuid4().hex}"
-    graph = {
-        (name, i, 0): (_read_rows, stored.opener, start, min(start + step, n))
-        for i, start in enumerate(starts)
-    }
-    sizes = tuple(min(start + step, n) - start for start in starts)
-    return da.Array(graph, name, chunks=(sizes, (d,)), dtype=stored.dtype)
+    d = stored.shape[1]
+    step = chunk_rows or max(1, CHUNK_BYTES // max(1, d * stored.dtype.itemsize))
+    chunks = da.core.normalize_chunks((step, d), stored.shape)
+    none = np.empty((0, 0), stored.dtype)
+    return da.map_blocks(_read_rows, stored.opener, chunks=chunks, meta=none)
 
 
-def _read_rows(opener: Callable[[], np.ndarray], start: int, stop: int) -> np.ndarray:
-    return np.array(opener()[start:stop], order="C")
+def _read_rows(opener: Callable[[], np.ndarray], block_info: Any = None) -> np.ndarray:
+    rows = slice(*block_info[None]["array-location"][0])
+    return np.array(opener()[rows], order="C")
 
 
 def stored_parquet(path: Path, what: str) -> tuple[Stored | np.ndarray, np.ndarray | None]:
@@ -164,10 +159,17 @@ def _read_zarr(path: str) -> np.ndarray:
 
 
 def read_part(path: Path, kind: str, what: str) -> tuple[Any, np.ndarray | None]:
-    """One part of a run from a table, and the ids beside it."""
-    if kind == "embedding" and path.suffix == ".parquet":
+    """One part of a run from a file, and the ids beside it."""
+    if path.suffix == ".npy":
+        return stored_space(path, what), None
+    distances = path.stem.endswith(".distances")
+    if path.suffix == ".zarr" and not distances:
+        return stored_zarr(path, what), None
+    if kind == "embedding" and path.suffix == ".parquet" and not distances:
         return stored_parquet(path, what)
     table = read_table(path, what)
+    if distances:
+        return Distances.of_matrix(table.matrix(what), what), table.ids
     if kind == "embedding":
         return table.matrix(what).astype(np.float64), table.ids
     if kind == "ids" and not table.columns:
