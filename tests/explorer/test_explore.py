@@ -15,8 +15,15 @@ from sklearn.metrics import adjusted_rand_score as ari
 
 import wellsep as ws
 from wellsep.explorer import candidates, given
-from wellsep.explorer.candidates import first_grid, follow, list_jobs, most_clusters, next_grid
-from wellsep.explorer.embeddings import embed, embedding_kinds
+from wellsep.explorer.candidates import (
+    embed,
+    embedding_kinds,
+    first_grid,
+    follow,
+    list_jobs,
+    most_clusters,
+    next_grid,
+)
 
 QUICK = {"methods": ["k-means", "ward"], "k": range(2, 6), "n_draws": 0}
 PAIRS = {"k": range(2, 6), "n_draws": 0}

@@ -1,7 +1,8 @@
-"""The candidates: which methods are fitted in which embedding, with which K, and in what order."""
+"""The candidates: which embeddings are made, which methods are fitted there, with which K, when."""
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,8 +13,11 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, SpectralClustering
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.manifold import TSNE
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import normalize
 
 from wellsep._checks.arrays import check_choice, check_count
 from wellsep._checks.values import check_items, check_names
@@ -31,12 +35,14 @@ from wellsep.cluster.kmedoids import KMedoids
 from wellsep.cluster.worker_processes import ending_with_parent
 from wellsep.compute.engine.dask.client import open_client
 from wellsep.distances.base import PairSpace
+from wellsep.spaces.drawing_planes import umap
+from wellsep.spaces.projections import centred_gram, scaled_components
 
 RATIO = 1.25  # of neighbours in the grid of K, where they differ by more than one
 PER_CLUSTER, USUAL = 4, 10  # objects per cluster: the fewest, and where a grid of K ends
 FULL, DIAGONAL = 10, 50  # columns up to which a mixture has full, or any, covariances
 RIDGE = 1e-4  # of the mean variance, added to the variances of a mixture
-NEIGHBOURS = 15  # in the graph of spectral clustering
+NEIGHBOURS = 15  # of each object in the graphs of spectral clustering and of UMAP
 VOTERS = 5  # nearest neighbours that an object follows
 # Objects that are fitted at most; the others follow their neighbours.
 FITTED = {"ward": 5_000, "hdbscan": 10_000, "spectral": 2_000}
@@ -44,6 +50,12 @@ OF_ROWS = ("k-means", "mixture", "ward", "hdbscan")
 OF_PAIRS = ("k-medoids", "average", "hdbscan")
 # Made where it is asked for: on open sets it found nothing that the others do not.
 SPECTRAL = "spectral"
+COMPONENTS, VARIANCE = 50, 0.9  # of a table: the first that hold this share of the variance
+AXES = 10  # of distances
+WIDTH = 5  # columns of UMAP's embedding
+FEWEST = 20  # objects that neighbours are found among
+MOST_GIVEN = 3  # given embeddings up to which each gets a neighbour embedding by default
+KINDS = ("pca", "umap", "tsne")
 
 
 class Job(NamedTuple):
@@ -54,6 +66,61 @@ class Job(NamedTuple):
     model: Any
     parameter: str
     values: tuple[int, ...]
+
+
+def embedding_kinds(asked: Iterable[str] | None, n_given: int) -> tuple[str, ...]:
+    """The kinds of embeddings to make: those asked for, or what suits the data."""
+    if asked is not None:
+        kinds = [asked] if isinstance(asked, str) else check_names("embeddings", asked)
+        return tuple(check_choice("embeddings", kind, KINDS) for kind in dict.fromkeys(kinds))
+    graph = "tsne" if importlib.util.find_spec("umap") is None else "umap"
+    return ("pca", graph) if n_given == 1 else (graph,) if n_given <= MOST_GIVEN else ()
+
+
+def embed(space: Any, kind: str, seed: int) -> np.ndarray | None:
+    """One embedding of a space; None where it would be the space itself, or objects are too few."""
+    if kind == "pca":
+        return _components(space, seed)
+    if space.shape[0] < FEWEST:
+        return None
+    pairs = isinstance(space, PairSpace)
+    table, metric = _rows_or_pairs(space, seed), "precomputed" if pairs else "euclidean"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of UMAP: one thread, distances instead of rows
+        if kind == "umap":
+            n, width = len(table), min(WIDTH, max(2, table.shape[1]), len(table) - 2)
+            graph = {"n_neighbors": min(NEIGHBOURS, n - 1), "n_components": width, "min_dist": 0.0}
+            return umap(table, metric, seed, **graph).astype(np.float64)
+        near = min(30.0, (len(table) - 1) / 4)
+        start = "random" if pairs or table.shape[1] < 2 else "pca"
+        model = TSNE(2, perplexity=near, init=start, metric=metric, random_state=seed)
+        return np.asarray(model.fit_transform(table), dtype=np.float64)
+
+
+def _components(space: Any, seed: int, share: float = VARIANCE) -> np.ndarray | None:
+    """Principal components; of sparse rows singular vectors, of distances classical scaling."""
+    n, d = space.shape
+    if isinstance(space, PairSpace):
+        return scaled_components(centred_gram(space, np.arange(n)), min(AXES, n - 1)).scores
+    most = min(COMPONENTS, d - sp.issparse(space), n - 1)
+    if most < 2 or d <= 3:
+        return None
+    if sp.issparse(space):
+        vectors = TruncatedSVD(most, random_state=seed).fit_transform(sp.csr_matrix(space))
+        return np.asarray(normalize(vectors))
+    model = PCA(most, random_state=seed).fit(space)
+    variance = np.cumsum(model.explained_variance_ratio_)
+    used = min(most, max(2, int(np.searchsorted(variance, share)) + 1))
+    return None if used >= d else model.transform(space)[:, :used]
+
+
+def _rows_or_pairs(space: Any, seed: int) -> np.ndarray:
+    """Rows of at most 50 columns, or distances, that neighbours are found in."""
+    if isinstance(space, PairSpace):
+        return space.matrix()
+    if min(space.shape[0] - 1, COMPONENTS) < space.shape[1]:
+        space = _components(space, seed, 1.0)
+    return np.asarray(space.toarray() if sp.issparse(space) else space)
 
 
 def first_grid(n: int) -> list[int]:

@@ -1,4 +1,7 @@
-"""From data alone to a clustering: make candidates, judge them, try more K at the edge."""
+"""From data alone to a clustering: make candidates, judge them, try more K at the edge.
+
+`ClusterExplorer` is `explore` as an estimator, so that it stands in a pipeline.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wellsep._checks.arrays import check_count, check_number
+from wellsep._checks.arrays import check_count, check_number, is_frame, name_x
 from wellsep._checks.values import check_function, check_generator, check_jobs, check_path
 from wellsep._files.arrays import digest, read_npz, write_npz
 from wellsep._files.replace import replace_file
@@ -29,7 +35,6 @@ from wellsep.evaluate.scoring.workers import tell
 from wellsep.evaluate.structure import structure_of
 from wellsep.explorer import candidates
 from wellsep.explorer.candidates import Job
-from wellsep.explorer.embeddings import embed, embedding_kinds
 from wellsep.explorer.given import Given, open_given
 from wellsep.explorer.result import Exploration
 from wellsep.partitions import Partitions
@@ -130,7 +135,7 @@ def explore(
         raise ValueError("X must have objects that differ, got equal ones only.")
     asked = candidates.check_k(k, n)
     computing = {"n_jobs": n_jobs, "scheduler": scheduler}
-    spaces = _embeddings(given, embedding_kinds(embeddings, len(given.spaces)), seed, progress)
+    spaces = _embeddings(given, embeddings, seed, progress)
     making = _Making(spaces, seed, folder, end, computing, progress)
     tried: list[int] = []
     more = asked or candidates.first_grid(n)
@@ -188,14 +193,14 @@ def explore(
 
 
 def _embeddings(
-    given: Given, kinds: Sequence[str], seed: int, progress: Progress | None
+    given: Given, asked: Iterable[str] | None, seed: int, progress: Progress | None
 ) -> dict[str, Any]:
     """The given spaces and those made of them, by name."""
-    spaces = dict(given.spaces)
+    spaces, kinds = dict(given.spaces), candidates.embedding_kinds(asked, len(given.spaces))
     pairs = [(name, kind) for name in given.spaces for kind in kinds]
     for done, (name, kind) in enumerate(pairs):
         tell(progress, done, len(pairs), "embeddings")
-        made = embed(given.spaces[name], kind, seed)
+        made = candidates.embed(given.spaces[name], kind, seed)
         if made is not None and np.isfinite(made).all():
             spaces[kind if len(given.spaces) == 1 else f"{name} {kind}"] = made
     tell(progress, len(pairs), len(pairs), "embeddings")
@@ -218,12 +223,9 @@ class _Making:
 
     def make(self, jobs: list[Job]) -> None:
         """Fit the jobs that are not kept yet."""
-        known = {job: labels for job in jobs if (labels := self._read(job)) is not None}
-        for job, labels in known.items():
-            self._keep(job, labels)
-        missing = [job for job in jobs if job not in known]
+        missing = [job for job in jobs if not self._read(job)]
         results = candidates.fit_jobs(missing, self.spaces, self.seed, **self.computing)
-        done = len(known)
+        done = len(jobs) - len(missing)
         try:
             for job in missing:
                 tell(self.progress, done, len(jobs), "candidates")
@@ -259,12 +261,14 @@ class _Making:
         parts = (" ".join(repr(job.model).split()), job.parameter, str(job.values), str(self.seed))
         return self.folder / f"{digest(digest_space(self.spaces[job.space]), *parts)[:32]}.npz"
 
-    def _read(self, job: Job) -> Labels | None:
+    def _read(self, job: Job) -> bool:
+        """Whether the labels of a job were in the folder, and are kept."""
         path = self._path(job)
         if path is not None and path.is_file():
             with contextlib.suppress(ValueError, OSError):  # what is damaged is made again
-                return list(read_npz(path, path.name)["labels"])
-        return None
+                self._keep(job, list(read_npz(path, path.name)["labels"]))
+                return True
+        return False
 
     def _write(self, job: Job, labels: Labels) -> None:
         path = self._path(job)
@@ -315,3 +319,106 @@ def _one_cluster(
     )
     no_gain = "no number of clusters beats one by more than 3 standard errors of the gap statistic."
     return no_gain if chosen.structure is False else ""
+
+
+class ClusterExplorer(ClusterMixin, BaseEstimator):
+    """Cluster data of which nothing is known, see :func:`wellsep.explore`.
+
+    Parameters
+    ----------
+    methods : iterable of str, or mapping of str to clusterer, optional
+        By default "k-means", "mixture", "ward" and "hdbscan"; also "spectral"; or estimators.
+    embeddings : iterable of str, optional
+        Made besides the data: "pca", "umap", "tsne".
+    k : iterable of int, optional
+        Numbers of clusters; by default in equal ratios from 2 to √n and beyond.
+    budget : float, optional
+        Seconds after which no more candidates are begun.
+    n_draws : int
+        Half-samples for the certainty of the answer; 0 for none.
+    random_state : int, Generator or None
+        Seeds all that is drawn.
+    n_jobs : int, optional
+        Fits at a time.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        The cluster of every object; -1 is noise.
+    n_clusters_ : int
+        Clusters without noise.
+    exploration_ : Exploration
+        The judgement, the candidates and what was done.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (d,)
+        Their names, where X had names.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(90, 3, centers=3, random_state=0)
+    >>> model = ws.ClusterExplorer(methods=["k-means"], k=range(2, 6), n_draws=0).fit(X)
+    >>> model.n_clusters_
+    3
+    """
+
+    def __init__(
+        self,
+        *,
+        methods: Any = None,
+        embeddings: Any = None,
+        k: Any = None,
+        budget: float | None = None,
+        n_draws: int = 100,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ):
+        self.methods = methods
+        self.embeddings = embeddings
+        self.k = k
+        self.budget = budget
+        self.n_draws = n_draws
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> ClusterExplorer:
+        """Make candidates and keep the best.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, d), sparse matrix, Distances, MixedTable or mapping
+            Objects, or several embeddings of them by name.
+        y : ignored
+            Present by convention.
+
+        Returns
+        -------
+        ClusterExplorer
+            The fitted estimator.
+        """
+        self.exploration_ = explore(self._checked(X, reset=True), **self.get_params(deep=False))
+        self.labels_ = self.exploration_.labels_
+        self.n_clusters_ = self.exploration_.n_clusters
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the clusters of new objects, given as in fit, by votes of their neighbours."""
+        check_is_fitted(self)
+        return self.exploration_.predict(self._checked(X, reset=False))
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """Rows as scikit-learn checks them; other kinds of data are left to `explore`."""
+        if is_frame(X):
+            name_x(validate_data, self, X, reset=reset, skip_check_array=True)
+        elif sp.issparse(X) or isinstance(X, np.ndarray | list | tuple):
+            rule = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+            least = 2 if reset else 1
+            return name_x(validate_data, self, X, reset=reset, ensure_min_samples=least, **rule)
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
