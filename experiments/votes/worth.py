@@ -78,7 +78,8 @@ def table(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         reached = np.cumsum(weight[order]) / weight.sum() >= LOSS
         loss = round(float(losses[order][reached.argmax()]), 2)
         found.append({
-            "from": low,
+            "low": low,
+            "high": min(high, 1.0),
             "trials": len(some),
             "sets": len(set(units)),
             "best_quarter": sum(int(row["best_quarter"]) for row in some),
@@ -95,13 +96,11 @@ def show(rows: list[dict[str, Any]]) -> str:
         "| first in | trials | sets | best quarter | above the median | lost less than |",
         "|---|---|---|---|---|---|",
     ]
-    high = 1.0
     for row in table(rows):
-        span = f"{row['from']:.0%} to {high:.0%}"
+        span = f"{row['low']:.0%} to {row['high']:.0%}"
         cells = (span, *(row[k] for k in ("trials", "sets", "best_quarter", "above_median")))
         lost = f"{row['lost_less']}: {row['loss']:.2f}"
         lines.append("| " + " | ".join(map(str, (*cells, lost))) + " |")
-        high = row["from"]
     return "\n".join(lines)
 
 

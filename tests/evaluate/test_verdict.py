@@ -16,7 +16,7 @@ from verdict_cases import camps, cloud, crowd, equals, input_of, noisy, six, squ
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.evaluate.words.verdict import KINDS, worth_of, worth_table
+from wellsep.evaluate.words.verdict import KINDS, worth_table
 from wellsep.records import Judgement
 from wellsep.runs import Runs
 
@@ -360,8 +360,7 @@ def test_the_share_of_k_stands_beside_that_of_the_run():
 def test_what_a_share_is_worth_is_read_from_the_shipped_table():
     judgement = judged(equals())
     share = judgement.verdict.facts["first_in"]
-    row = worth_of(share)
-    assert row.low <= share and row in worth_table()
+    row = next(row for row in worth_table() if share >= row.low)
     assert row.sentence() in judgement.verdict.second
     counts = row.best_quarter, row.above_median, row.lost_less
     assert f"In {row.trials} trials on {row.sets} data sets with known classes" in row.sentence()

@@ -143,17 +143,7 @@ class Worth(NamedTuple):
 def worth_table() -> tuple[Worth, ...]:
     """The shipped table, the largest shares first; made by experiments/votes/worth.py."""
     text = files("wellsep.evaluate.words").joinpath("worth.json").read_text(encoding="utf-8")
-    rows, high = [], 1.0
-    for row in json.loads(text):
-        low = row.pop("from")
-        rows.append(Worth(low, high, **row))
-        high = low
-    return tuple(rows)
-
-
-def worth_of(share: float) -> Worth:
-    """The row of the table that a share belongs to."""
-    return next(row for row in worth_table() if share >= row.low)
+    return tuple(Worth(**row) for row in json.loads(text))
 
 
 class _Case:
@@ -204,7 +194,7 @@ class _Case:
             self.chance = float(min(1.0, sure.first_in[first[self.alike[first]]].sum()))
             self.k_first_in = {} if n_clusters is None else sure.share_of_k(n_clusters)
             if not self.too_few and self.by_vote and self.ace is not None:
-                self.worth = worth_of(self.first_in)
+                self.worth = next(row for row in worth_table() if self.first_in >= row.low)
         self.tied = self._tied()
         # The plain agreement of the others with the best, as a share of the largest.
         self.relative_agreement: float | None = None
