@@ -289,7 +289,7 @@ def margins_and_cfq(
     X: Any, partition: Partitions, centers: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray, float]:
     """The margin of every object, and CFQ, NaN where undefined, of what a fit has checked."""
-    counted, weights = drop_weightless(partition, weights)
+    counted = partition if weights is None else drop_weightless(partition, weights)
     centers = centers[np.isin(partition.classes[0], counted.classes[0])]
     space, wanted, each = open_space(X), _wants_cfq(), want("margins", each=True)
     task = Task(space, counted, weights, (centers / space.unit,))
