@@ -18,9 +18,9 @@ from wellsep._checks.arrays import (
 from wellsep._checks.labels import in_order_of
 from wellsep._checks.values import check_jobs
 from wellsep._text.sentences import Views, count, need_pandas
-from wellsep.compute.statistics.cluster_prototypes import Around
+from wellsep.compute.statistics.cluster_prototypes import Around, open_around
 from wellsep.indices.centroid import BORDERLINE
-from wellsep.indices.lcd import checked_objects, measure, open_around
+from wellsep.indices.lcd import checked_objects, measure
 from wellsep.partitions import VALUE_POLICIES, encode
 
 

@@ -11,7 +11,6 @@ from wellsep.compute.data.opening import open_space
 from wellsep.compute.plan import gather, values_of_objects
 from wellsep.compute.requests import Task, Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
-from wellsep.compute.statistics.centre_pairs import worst_partners
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.cfq_mixture import cfq_parts, mixture_options
 from wellsep.indices.registry import Score, index
@@ -45,8 +44,7 @@ BORDERLINE = 0.1  # margin, as a share of half the distance of two prototypes, b
     caution="Only centres and radii count: it cannot see shape, and rewards clusters of one.",
 )
 def _davies_bouldin(clusters: Clusters, radii: np.ndarray, *, q: float = 1) -> float:
-    size = radii ** (1 / q)
-    ratios = worst_partners(size, clusters.centers)
+    ratios = clusters.worst_partners(radii ** (1 / q))
     if ratios is None:
         raise UndefinedIndex("all cluster centres coincide")
     return float(ratios.mean())

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_count
-from wellsep.compute.metrics.dc_distance import MIN_POINTS, MinimaxParts
+from wellsep.compute.metrics.dc_distance import MinimaxParts
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Want, want
 from wellsep.indices.registry import index
 from wellsep.indices.scoring import one_task_of_values, score_one
 
 
-def _wants_disco(min_points: int = MIN_POINTS) -> dict[str, Want]:
+def _wants_disco(min_points: int = 5) -> dict[str, Want]:
     check_count("min_points", min_points, 1)
     return {"parts": want("minimax", min_points=min_points)}
 
@@ -36,7 +36,7 @@ def _wants_disco(min_points: int = MIN_POINTS) -> dict[str, Want]:
     caution="One cluster with a few far noise objects can score above the right clustering: "
     "compare clusterings of two clusters or more.",
 )
-def _disco(parts: MinimaxParts | None, *, min_points: int = MIN_POINTS) -> float:
+def _disco(parts: MinimaxParts | None, *, min_points: int = 5) -> float:
     return float(_values(parts, min_points).mean())
 
 
@@ -54,7 +54,7 @@ def _values(parts: MinimaxParts | None, min_points: int) -> np.ndarray:
 
 
 def disco_score(
-    X: Any, labels: Any, *, min_points: int = MIN_POINTS, noise: str = "exclude", device: Any = None
+    X: Any, labels: Any, *, min_points: int = 5, noise: str = "exclude", device: Any = None
 ) -> float:
     r"""Return DISCO: a silhouette with distances along dense paths, which scores noise, too.
 
@@ -112,7 +112,7 @@ def disco_score(
 
 
 def disco_samples(
-    X: Any, labels: Any, *, min_points: int = MIN_POINTS, noise: str = "exclude", device: Any = None
+    X: Any, labels: Any, *, min_points: int = 5, noise: str = "exclude", device: Any = None
 ) -> np.ndarray:
     """Return the DISCO value of each object, noise included; their mean is `disco_score`.
 

@@ -13,7 +13,6 @@ from wellsep.compute.metrics.table import find
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.centre_pairs import centre_distances
-from wellsep.compute.statistics.linkage_distances import Linkage
 from wellsep.indices.registry import index
 from wellsep.indices.scoring import score_one
 
@@ -122,7 +121,7 @@ def _wants_generalized(
     if separation == "single":
         wanted["nearest"] = want("nearest_between", metric=metric)
     if separation in ("complete", "hausdorff"):
-        wanted["linkage"] = want("linkage", metric=metric)
+        wanted["linkage"] = want("linkage", metric=metric, of=separation)
     if separation == "average" or diameter in ("average", "half-average"):
         wanted["sums"] = want("between_distances", metric=metric)
     if separation == "to-centroids":
@@ -153,7 +152,7 @@ def _wants_generalized(
 def _generalized_dunn(
     clusters: Clusters,
     nearest: float = np.inf,
-    linkage: Linkage | None = None,
+    linkage: float = np.inf,
     sums: np.ndarray | None = None,
     to_centres: np.ndarray | None = None,
     farthest: float = 0.0,
@@ -166,7 +165,7 @@ def _generalized_dunn(
     if separation == "single":  # the numbers are Bezdek and Pal's: δ1
         apart = nearest
     elif separation in ("complete", "hausdorff"):  # δ2, δ6
-        apart = getattr(linkage, separation)
+        apart = linkage
     else:
         apart = _smallest(_separations(separation, clusters, sums, to_centres, radii))
     if diameter == "complete":

@@ -11,26 +11,14 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from wellsep._checks.arrays import (
-    UndefinedIndex,
     check_choice,
     check_count,
     check_data,
-    check_positions,
-    device_of,
-    in_safe_units,
-    to_numpy,
 )
 from wellsep._checks.labels import NOISE, in_order_of
 from wellsep._checks.values import check_jobs
 from wellsep._text.sentences import Views, count
-from wellsep.compute.data.opening import open_space
-from wellsep.compute.statistics.cluster_prototypes import (
-    Around,
-    RowsAround,
-    around_means,
-    around_medoids,
-)
-from wellsep.compute.statistics.local_connectivity import best_supported
+from wellsep.compute.statistics.cluster_prototypes import Around, best_supported, open_around
 from wellsep.distances.base import PairSpace
 from wellsep.indices.registry import index
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
@@ -228,61 +216,6 @@ def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> floa
     around, _ = open_around(objects.X, np.arange(objects.n_clusters), objects.codes, None)
     clusters = _measure(around, t)[-1]
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
-
-
-def open_around(
-    X: Any, classes: np.ndarray, codes: np.ndarray, centers: Any
-) -> tuple[Around, float]:
-    """Objects around the given prototypes or the means of their clusters; and the unit of both."""
-    if not len(classes):
-        raise UndefinedIndex("labels must hold at least one cluster, got noise (-1) only.")
-    if isinstance(X, PairSpace):
-        space = open_space(X)
-        if centers is None:
-            return around_means(space.X, codes, len(classes)), space.unit
-        medoids = _by_class(_medoids(centers, X.n), classes)
-        return around_medoids(space.X, codes, medoids), space.unit
-    data, unit = in_safe_units(X)
-    rows = to_numpy(data).astype(np.float64, copy=False)
-    device_rows = None if device_of(data) is None else data
-    if centers is None:
-        return RowsAround(rows, codes, _means(rows, codes, len(classes)), device_rows), unit
-    table = to_numpy(check_data(centers, name="centers")).astype(np.float64) / unit
-    if table.shape[1] != rows.shape[1]:
-        raise ValueError(f"centers must have {rows.shape[1]} columns like X, got {table.shape[1]}.")
-    return RowsAround(rows, codes, _by_class(table, classes), device_rows), unit
-
-
-def _medoids(centers: Any, n: int) -> np.ndarray:
-    """Positions of the objects that are prototypes."""
-    found = to_numpy(centers, "centers")
-    if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise ValueError(
-            "centers must be positions of objects where X holds distances, such as KMedoids' "
-            f"medoid_indices_, got an array of type {found.dtype} and shape {found.shape}."
-        )
-    return check_positions("centers", found, n)
-
-
-def _by_class(centers: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """One prototype per cluster, from as many or from a list that the labels index."""
-    if len(centers) == len(classes):
-        return centers
-    named = classes.dtype.kind in "iu" and classes[0] >= 0 and classes[-1] < len(centers)
-    if not named:
-        raise ValueError(
-            f"centers must have one row per cluster ({len(classes)}), got {len(centers)}."
-        )
-    chosen: np.ndarray = centers[classes]
-    return chosen
-
-
-def _means(X: np.ndarray, codes: np.ndarray, n_clusters: int) -> np.ndarray:
-    X, codes = X[codes >= 0], codes[codes >= 0]
-    origin = X.mean(axis=0)  # sums about it keep the digits of data far from zero
-    sums = np.array([np.bincount(codes, column, n_clusters) for column in (X - origin).T])
-    means: np.ndarray = origin + (sums / np.bincount(codes, minlength=n_clusters)).T
-    return means
 
 
 def _warn_of_small_clusters(codes: np.ndarray, t: int) -> None:

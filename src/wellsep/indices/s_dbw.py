@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice
 from wellsep.compute.requests import Want, want
-from wellsep.compute.statistics.ball_counts import Balls, Spread
+from wellsep.compute.statistics.ball_counts import Balls
 from wellsep.indices.registry import index
 from wellsep.indices.scoring import score_one
 
@@ -19,7 +19,7 @@ def _wants_s_dbw(
     check_choice("density", density, ("union", "own"))
     check_choice("strict", strict, (True, False))
     check_choice("normalise", normalise, (True, False))
-    return {"spread": want("spread"), "balls": want("balls", density=density, strict=bool(strict))}
+    return {"balls": want("balls", density=density, strict=bool(strict))}
 
 
 @index(
@@ -38,13 +38,13 @@ def _wants_s_dbw(
     "balls are empty and only the scatter is left.",
 )
 def _s_dbw(
-    spread: Spread,
     balls: Balls,
     *,
     density: str = "union",
     strict: bool = False,
     normalise: bool = True,
 ) -> float:
+    spread = balls.spread
     norms, whole = np.linalg.norm(spread.variances, axis=1), np.linalg.norm(spread.total)
     if whole == 0:
         raise UndefinedIndex("all objects coincide, so that the variance is zero")

@@ -199,11 +199,7 @@ def cluster_sums(min_points: int, space: Space, members: sp.csr_array) -> np.nda
 
 def provide_minimax(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Option ``min_points``: how many objects a core distance reaches, the object itself one."""
-    found: dict[Want, list[Any]] = {}
-    for one in wants:
-        min_points = one.get("min_points", MIN_POINTS)
-        found[one] = list(_parts(task, min_points))
-    return found
+    return {one: list(_parts(task, one.get("min_points"))) for one in wants}
 
 
 def _parts(task: Task, min_points: int) -> Iterator[MinimaxParts | None]:

@@ -35,6 +35,7 @@ class Balls(NamedTuple):
 
     midpoint: np.ndarray  # (K, K) around the midpoint of the two centres
     denser: np.ndarray  # (K, K) around that one of the two centres that has more
+    spread: Spread
 
 
 def radius(spread: Spread) -> float:
@@ -59,9 +60,9 @@ def ball_counts(view: View, spread: Spread, w: Want) -> tuple[Any, Any]:
     return near, view.sums(1.0 * inside(squares, 2 * limit))
 
 
-def balls_from(near: np.ndarray, between: np.ndarray, w: Want) -> Balls:
+def balls_from(near: np.ndarray, between: np.ndarray, spread: Spread, w: Want) -> Balls:
     around = np.diagonal(near)[:, None] + (near.T if w.get("density") == "union" else 0.0)
-    return Balls(between + between.T, np.maximum(around, around.T) + np.zeros(near.shape))
+    return Balls(between + between.T, np.maximum(around, around.T) + np.zeros(near.shape), spread)
 
 
 def warn_of_empty(found: dict[Want, list[Any]]) -> None:

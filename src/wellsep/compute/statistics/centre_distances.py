@@ -13,7 +13,7 @@ from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.row_preparation import square_lengths
 from wellsep.compute.metrics.table import numpy_squares, rows_of
 from wellsep.compute.requests import Block, Want
-from wellsep.compute.statistics.centre_pairs import own_distances, same_place
+from wellsep.compute.statistics.centre_pairs import own_distances, same_place, worst_partners
 
 BLOCK = 1 << 22  # entries of a table of distances to all planes
 
@@ -26,6 +26,10 @@ class Clusters(NamedTuple):
     centers: np.ndarray  # (K, d) float64, given or the weighted means
     mean: np.ndarray  # (d,) of all counted objects
     shift: np.ndarray  # (d,) add it to get the user's coordinates
+
+    def worst_partners(self, sizes: np.ndarray) -> np.ndarray | None:
+        """(K,) max over l of (S_k + S_l)/‖μ_k − μ_l‖; None if all centres coincide."""
+        return worst_partners(sizes, self.centers)
 
 
 class View:

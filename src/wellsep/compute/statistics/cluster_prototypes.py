@@ -14,6 +14,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from wellsep._checks.arrays import (
+    UndefinedIndex,
+    check_data,
+    check_positions,
+    device_of,
+    in_safe_units,
+    to_numpy,
+)
+from wellsep.compute.data.opening import open_space
 from wellsep.compute.data.rows import one_hot
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import Rows, pair_squares
@@ -24,9 +33,10 @@ from wellsep.compute.statistics.centre_distances import (
     planes_of_squares,
 )
 from wellsep.compute.statistics.local_connectivity import (
+    TIE,
     Witnesses,
     cluster_witnesses,
-    most_frequent,
+    disagreement,
     witnesses_of_distances,
 )
 from wellsep.compute.statistics.neighbour_graph import (
@@ -37,6 +47,11 @@ from wellsep.compute.statistics.neighbour_graph import (
 )
 from wellsep.distances.base import PairSpace
 
+_VOTERS = 1 << 15  # rows whose neighbours vote at once
+_SPARE = 1  # neighbours looked at beyond t, to see whether the t-th ties
+# Where more objects than this tie at the t-th place, these many are heard; fewer where so many
+# rows tie that their neighbours would fill more than half a gigabyte.
+_MOST, _TABLE = 1 << 10, 1 << 25
 LEFT_OVER = 64  # rounding errors of a sum of squares, of which what is left of it may consist
 
 
@@ -80,7 +95,7 @@ class RowsAround:
     def crowded(self, t: int) -> tuple[np.ndarray, np.ndarray]:
         """Objects with at least t others on their spot, and the most frequent cluster there."""
         copies = find_duplicates(self.X, t)
-        return copies.rows, most_frequent(copies.spot, self.codes[copies.rows])
+        return copies.rows, _most_frequent(copies.spot, self.codes[copies.rows])
 
     def planes(self, objects: np.ndarray, codes: np.ndarray) -> NearestPlanes:
         """The nearest planes of some objects, as members of the clusters of these codes."""
@@ -157,7 +172,63 @@ class DistancesAround:
 Around: TypeAlias = RowsAround | DistancesAround
 
 
-def around_means(X: PairSpace, codes: np.ndarray, n_clusters: int) -> DistancesAround:
+def open_around(
+    X: Any, classes: np.ndarray, codes: np.ndarray, centers: Any
+) -> tuple[Around, float]:
+    """Objects around the given prototypes or the means of their clusters; and the unit of both."""
+    if not len(classes):
+        raise UndefinedIndex("labels must hold at least one cluster, got noise (-1) only.")
+    if isinstance(X, PairSpace):
+        space = open_space(X)
+        if centers is None:
+            return _around_means(space.X, codes, len(classes)), space.unit
+        medoids = _by_class(_medoids(centers, X.n), classes)
+        to_medoids = space.X.block(np.arange(X.n), medoids).astype(np.float64)
+        return DistancesAround(space.X, codes, to_medoids**2, to_medoids[medoids]), space.unit
+    data, unit = in_safe_units(X)
+    rows = to_numpy(data).astype(np.float64, copy=False)
+    device_rows = None if device_of(data) is None else data
+    if centers is None:
+        return RowsAround(rows, codes, _means(rows, codes, len(classes)), device_rows), unit
+    table = to_numpy(check_data(centers, name="centers")).astype(np.float64) / unit
+    if table.shape[1] != rows.shape[1]:
+        raise ValueError(f"centers must have {rows.shape[1]} columns like X, got {table.shape[1]}.")
+    return RowsAround(rows, codes, _by_class(table, classes), device_rows), unit
+
+
+def _medoids(centers: Any, n: int) -> np.ndarray:
+    """Positions of the objects that are prototypes."""
+    found = to_numpy(centers, "centers")
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ValueError(
+            "centers must be positions of objects where X holds distances, such as KMedoids' "
+            f"medoid_indices_, got an array of type {found.dtype} and shape {found.shape}."
+        )
+    return check_positions("centers", found, n)
+
+
+def _by_class(centers: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """One prototype per cluster, from as many or from a list that the labels index."""
+    if len(centers) == len(classes):
+        return centers
+    named = classes.dtype.kind in "iu" and classes[0] >= 0 and classes[-1] < len(centers)
+    if not named:
+        raise ValueError(
+            f"centers must have one row per cluster ({len(classes)}), got {len(centers)}."
+        )
+    chosen: np.ndarray = centers[classes]
+    return chosen
+
+
+def _means(X: np.ndarray, codes: np.ndarray, n_clusters: int) -> np.ndarray:
+    X, codes = X[codes >= 0], codes[codes >= 0]
+    origin = X.mean(axis=0)  # sums about it keep the digits of data far from zero
+    sums = np.array([np.bincount(codes, column, n_clusters) for column in (X - origin).T])
+    means: np.ndarray = origin + (sums / np.bincount(codes, minlength=n_clusters)).T
+    return means
+
+
+def _around_means(X: PairSpace, codes: np.ndarray, n_clusters: int) -> DistancesAround:
     """Objects around the means of their clusters."""
     members = one_hot(codes[None], np.array([n_clusters]), None)
     sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
@@ -180,7 +251,85 @@ def _left(total: np.ndarray, less: np.ndarray, floor: float, size: Any = None) -
     return np.where(found > floor * ((total if size is None else size) + less), found, 0.0)
 
 
-def around_medoids(X: PairSpace, codes: np.ndarray, medoids: np.ndarray) -> DistancesAround:
-    """Objects around one object of each cluster."""
-    to_medoids = X.block(np.arange(X.n), medoids).astype(np.float64)
-    return DistancesAround(X, codes, to_medoids**2, to_medoids[medoids])
+def best_supported(
+    around: Around, radii: np.ndarray, n_neighbors: int, *, n_jobs: int | None = None
+) -> np.ndarray:
+    """The cluster that backs each object best; its own where none is better.
+
+    Each of the t nearest objects s stands up for its own cluster, with prototype c, by
+    1/2 - LCD(x, c, s), which is 1/2 where s does not lie between x and c (equation 2): x is then
+    nearer to c than s is. Objects that tie at the t-th place share what places are left, so the
+    row order plays no part. No more neighbours are asked than x's own cluster could provide.
+    Where more than t objects coincide the most frequent cluster among them is best.
+
+    A vote of the nearest, not LCD(x, c) against every other cluster: that falls towards 0 for a
+    cluster far away, since all its members then lie almost on the line to its prototype.
+    """
+    codes, n = around.codes, len(around.codes)
+    best = codes.copy()
+    asked = np.minimum(n_neighbors, np.bincount(codes)[codes] - 1)
+    crowded, best[crowded] = around.crowded(n_neighbors)
+    rows, k = np.setdiff1d(np.arange(n), crowded), n_neighbors + _SPARE
+    while len(rows):
+        k = min(k, n - 1)
+        most = min(_MOST, n - 1, _TABLE // len(rows))
+        graph = around.graph(k, rows, n_jobs)
+        place = graph.distances[np.arange(len(rows)), np.maximum(asked[rows], 1) - 1]
+        cut = (graph.distances[:, -1] <= place * (1 + TIE)) & (k < most)
+        seen = np.flatnonzero(~cut)
+        for part in np.array_split(seen, len(seen) * k // (_VOTERS * 16) + 1):
+            best[rows[part]] = _vote(
+                around, radii, rows[part],
+                graph.indices[part], graph.distances[part], asked[rows[part]],
+            )  # fmt: skip
+        rows, k = rows[cut], min(4 * k, most)
+    return best
+
+
+def _vote(around, radii, rows, neighbour, distance, asked):
+    theirs, own = around.codes[neighbour], around.codes[rows]
+    to_center = np.broadcast_to(radii[rows][:, None], theirs.shape).copy()
+    row, column = np.nonzero(theirs != own[:, None])
+    to_center[row, column] = np.sqrt(around.squares_to(rows[row], theirs[row, column]))
+    between = (radii[neighbour] <= to_center * (1 + TIE)) & (distance < to_center * (1 - TIE))
+    safe = np.where(between, to_center, 1.0)
+    terms = disagreement(
+        np.where(between, distance, 0.0), np.where(between, radii[neighbour], 1.0), safe
+    )
+    voice = (0.5 - np.where(between, terms, 0.0)) * _places(distance, asked)
+    total = _voice_of_cluster(theirs, voice)
+    at_home = np.where(theirs == own[:, None], total, 0.0).max(axis=1)
+    # Of clusters that tie the first in code order, so that the row order plays no part.
+    top = total.max(axis=1)
+    rival = np.where(total >= top[:, None] * (1 - TIE), theirs, around.n_clusters).min(axis=1)
+    return np.where(top > at_home * (1 + TIE), rival, own)
+
+
+def _most_frequent(spot, codes):
+    """Of objects with at least t others on their spot: the cluster most of them belong to."""
+    if not len(codes):
+        return codes
+    pairs, pair, counts = np.unique(
+        np.stack([spot, codes]), axis=1, return_inverse=True, return_counts=True
+    )
+    order = np.lexsort((-counts, pairs[0]))
+    first = order[np.unique(pairs[0][order], return_index=True)[1]]
+    lead, most = pairs[1][first][spot], counts[first][spot]
+    return np.where(most > counts[pair.reshape(-1)], lead, codes).astype(codes.dtype)
+
+
+def _voice_of_cluster(theirs, voice):
+    """Total voice of each neighbour's cluster, at that neighbour's column."""
+    keys = np.arange(len(theirs))[:, None] * (int(theirs.max(initial=0)) + 1) + theirs
+    _, place = np.unique(keys, return_inverse=True)
+    place = place.reshape(voice.shape)
+    return np.bincount(place.reshape(-1), voice.reshape(-1))[place]
+
+
+def _places(distance, asked):
+    """Weight of each column: 1 inside the t-th distance, a share of the rest at it, 0 beyond."""
+    last = distance[np.arange(len(distance)), np.maximum(asked, 1) - 1][:, None]
+    inside = distance < last * (1 - TIE)
+    edge = ~inside & (distance <= last * (1 + TIE))
+    share = (asked - inside.sum(axis=1)) / np.maximum(edge.sum(axis=1), 1)
+    return inside * (asked > 0)[:, None] + edge * np.maximum(share, 0.0)[:, None]

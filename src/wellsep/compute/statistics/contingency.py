@@ -54,12 +54,27 @@ class PairCounts(NamedTuple):
 
         def count_row(i: int) -> None:
             for j in range(i if first is None else min(i, first)):
-                _, counts = table_cells(codes[i], codes[j], len(sizes[i]), len(sizes[j]))
+                _, counts = cls.cells(codes[i], codes[j], len(sizes[i]), len(sizes[j]))
                 squares[i, j] = squares[j, i] = np.dot(counts, counts)
                 logs[i, j] = logs[j, i] = known[counts].sum()
 
         _count_rows(count_row, range(n_partitions - 1, 0, -1), n_jobs, progress)
         return cls(n, squares, logs, sizes)
+
+    @staticmethod
+    def cells(
+        first: np.ndarray, second: np.ndarray, n_first: int, n_second: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The cells of a table that are not empty, a · n_second + b, and their counts."""
+        keys = np.multiply(first, n_second, dtype=np.int64)
+        keys += second
+        # Counters would outnumber the objects.
+        if n_first * n_second > DENSE * max(len(keys), 1024):
+            cells, counts = np.unique(keys, return_counts=True)
+            return cells, counts
+        counts = np.bincount(keys)
+        cells = np.flatnonzero(counts)
+        return cells, counts[cells]
 
     def subset(self, which: np.ndarray) -> PairCounts:
         """The tables among some of the partitions."""
@@ -103,20 +118,6 @@ class PairCounts(NamedTuple):
         ).astype(np.float64)
         expected: np.ndarray = how_many @ _chance_terms(distinct, self.n) @ how_many.T
         return (expected + expected.T) / 2
-
-
-def table_cells(
-    first: np.ndarray, second: np.ndarray, n_first: int, n_second: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The cells of a table that are not empty, a · n_second + b, and their counts."""
-    keys = np.multiply(first, n_second, dtype=np.int64)
-    keys += second
-    if n_first * n_second > DENSE * max(len(keys), 1024):  # counters would outnumber the objects
-        cells, counts = np.unique(keys, return_counts=True)
-        return cells, counts
-    counts = np.bincount(keys)
-    cells = np.flatnonzero(counts)
-    return cells, counts[cells]
 
 
 def _count_rows(

@@ -19,13 +19,6 @@ from wellsep.compute.statistics.extreme_pairs import CANDIDATES, Extreme, cut_cl
 from wellsep.compute.statistics.spanning_tree import Dissimilarities
 
 
-class Linkage(NamedTuple):
-    """The smallest distances between two clusters."""
-
-    complete: float  # of the farthest pair
-    hausdorff: float  # the farthest that a member of either lies from all of the other
-
-
 class _Part(NamedTuple):
     """One large cluster, or several small ones."""
 
@@ -43,15 +36,20 @@ class _Part(NamedTuple):
 
 
 def provide_linkage(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    """Option ``metric``: Euclidean by matrix products, any other by blocks of its distances."""
-    found: dict[Want, list[Any]] = {}
-    for w in wants:
-        metric = find(w.get("metric", "euclidean"))
-        found[w] = [_link(task.space, metric, codes) for codes in task.partitions.codes]
-    return found
+    """The smallest distance of two clusters. Option ``of``: their farthest pair ("complete"), or
+    the farthest that a member of either lies from all of the other ("hausdorff").
+
+    Option ``metric``: Euclidean by matrix products, any other by blocks of its distances.
+    """
+    metrics = {w: find(w.get("metric")) for w in wants}
+    linked = {
+        metric: [_link(task.space, metric, codes) for codes in task.partitions.codes]
+        for metric in metrics.values()
+    }
+    return {w: [found[w.get("of")] for found in linked[metrics[w]]] for w in wants}
 
 
-def _link(space: Space, metric: Metric, codes: np.ndarray) -> Linkage:
+def _link(space: Space, metric: Metric, codes: np.ndarray) -> dict[str, float]:
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
     pairs: Dissimilarities
     if metric.finish is root:
@@ -60,17 +58,18 @@ def _link(space: Space, metric: Metric, codes: np.ndarray) -> Linkage:
     else:
         pairs, slack = MetricPairs(space, metric, order), 0.0
     parts = _parts(codes[order])
-    best = (Extreme(1), Extreme(1))  # complete, Hausdorff
+    best = {"complete": Extreme(1), "hausdorff": Extreme(1)}
 
     def visit(i: int, j: int) -> None:
         p, q = parts[i], parts[j]
         if len(p.starts) == len(q.starts) == 1:
             if i != j:
                 squares = _apart(pairs, p.cluster(0), q.cluster(0))
-                for extreme, square in zip(best, squares, strict=True):
+                for extreme, square in zip(best.values(), squares, strict=True):
                     extreme.keep(np.array([square]))
             return
-        for place, (extreme, table) in enumerate(zip(best, _tables(pairs, p, q), strict=True)):
+        tables = zip(best.values(), _tables(pairs, p, q), strict=True)
+        for place, (extreme, table) in enumerate(tables):
             if i == j:
                 np.fill_diagonal(table, np.inf)
             lead = float(table.min())
@@ -80,7 +79,7 @@ def _link(space: Space, metric: Metric, codes: np.ndarray) -> Linkage:
                 extreme.keep(np.array([_apart(pairs, p.cluster(a), q.cluster(b))[place]]))
 
     in_threads(space.host_jobs, visit, pair_rounds(len(parts)))
-    return Linkage(*(float(np.sqrt(extreme.square)) for extreme in best))
+    return {name: float(np.sqrt(extreme.square)) for name, extreme in best.items()}
 
 
 def _parts(sorted_codes: np.ndarray) -> list[_Part]:

@@ -13,7 +13,7 @@ objects; the rest ask for twice as many until the ball of radius r(x) is exhaust
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -28,9 +28,6 @@ from wellsep.compute.statistics.neighbour_graph import (
     smallest,
 )
 
-if TYPE_CHECKING:
-    from wellsep.compute.statistics.cluster_prototypes import Around
-
 # Distances closer than this, relatively, are one distance: means carry rounding, and whether two
 # objects on one sphere around their prototype see each other must not depend on the row order.
 TIE = 1e-12
@@ -39,11 +36,6 @@ TREE_FEATURES = 14
 _SMALL = 512  # up to this many candidates one distance block beats a tree
 _BLOCK = 1 << 21  # entries of a distance block: 16 MiB of float64
 _ROWS = 1 << 14  # rows per tree query
-_VOTERS = 1 << 15  # rows whose neighbours vote at once
-_SPARE = 1  # neighbours looked at beyond t, to see whether the t-th ties
-# Where more objects than this tie at the t-th place, these many are heard; fewer where so many
-# rows tie that their neighbours would fill more than half a gigabyte.
-_MOST, _TABLE = 1 << 10, 1 << 25
 
 # rows, k -> distances (rows, k) rising, positions (rows, k), a bound that nothing unseen beats
 Nearest = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -73,16 +65,7 @@ def cluster_witnesses(
     workers: int = 1,
     device_rows: Any = None,
 ) -> Witnesses:
-    """LCD and |N| of every member of one cluster.
-
-    Parameters
-    ----------
-    points : float64 array (m, d), the members.
-    center : float64 array (d,), the prototype.
-    n_neighbors : t of the paper.
-    workers : threads of a tree search.
-    device_rows : the members as a tensor on an accelerator, where they are then searched.
-    """
+    """LCD and |N| of the members (m, d) of a cluster; ``device_rows`` are searched where given."""
     # Of objects that coincide t + 1 are enough: no member sees more of them, and what one of
     # them sees the others see.
     copies = find_duplicates(points, n_neighbors + 1)
@@ -105,49 +88,31 @@ def cluster_witnesses(
 def _witnesses(
     points: np.ndarray, center: np.ndarray, n_neighbors: int, workers: int, device_rows: Any
 ) -> Witnesses:
-    radii = distances_to(points, center)
-    order = np.argsort(radii, kind="stable")
-    members, radii = np.ascontiguousarray(points[order]), radii[order]
-    reach = np.searchsorted(radii, radii * (1 + TIE), side="right")
-    total, size = np.zeros(len(members)), np.zeros(len(members), dtype=np.int32)
-    search = _Search(radii, reach, n_neighbors, total, size)
-    rows = np.flatnonzero(radii > 0)  # on the prototype nothing stands between: LCD = 0
+    search = _Search(distances_to(points, center), n_neighbors)
+    members, radii, reach = np.ascontiguousarray(points[search.order]), search.radii, search.reach
     if device_rows is not None and len(members) > _SMALL:
         device = load("wellsep.compute.engine.device.neighbours")
-        search.settle(
-            rows,
-            device.prefix_search(device_rows[order], center, reach, fused_usable(device_rows)),
-            n_neighbors + 2,
-        )
-        return _given_order(order, total, size)
+        rows = device_rows[search.order]
+        nearest = device.prefix_search(rows, center, reach, fused_usable(device_rows))
+        return search.settle(search.rows, nearest, n_neighbors + 2).found()
     as_trees = members.shape[1] <= TREE_FEATURES
-    for level, first, last in _levels(reach, rows, as_trees):
-        nearest: Nearest
+    for level, first, last in _levels(reach, search.rows, as_trees):
         if as_trees and level > _SMALL:
             nearest = _tree_search(members[:level], members, radii, workers)
             start = 2 * n_neighbors + 2
         else:
             nearest = _block_search(members, center, radii, reach)
             start = n_neighbors + 2
-        search.settle(rows[first:last], nearest, start)
-    return _given_order(order, total, size)
+        search.settle(search.rows[first:last], nearest, start)
+    return search.found()
 
 
 def witnesses_of_distances(
     block: Callable[[np.ndarray, np.ndarray], np.ndarray], radii: np.ndarray, n_neighbors: int
 ) -> Witnesses:
-    """The same of members known by their distances.
-
-    Parameters
-    ----------
-    block : (rows, columns) -> float64 distances of some members to others.
-    radii : float64 array (m,), distances of the members to the prototype.
-    n_neighbors : t of the paper.
-    """
-    order = np.argsort(radii, kind="stable")
-    radii = radii[order]
-    reach = np.searchsorted(radii, radii * (1 + TIE), side="right")
-    total, size = np.zeros(len(radii)), np.zeros(len(radii), dtype=np.int32)
+    """The same of members known by ``block(rows, columns)``, their distances in float64."""
+    search = _Search(radii, n_neighbors)
+    order, reach = search.order, search.reach
 
     def distances(rows, k):
         prefix = int(reach[rows[-1]])
@@ -159,15 +124,7 @@ def witnesses_of_distances(
         bound = found[:, -1] if k < prefix else np.full(len(rows), np.inf)
         return found, position, bound
 
-    search = _Search(radii, reach, n_neighbors, total, size)
-    search.settle(np.flatnonzero(radii > 0), _in_blocks(distances, reach), n_neighbors + 2)
-    return _given_order(order, total, size)
-
-
-def _given_order(order, total, size) -> Witnesses:
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))
-    return Witnesses(total[back], size[back])
+    return search.settle(search.rows, _in_blocks(distances, reach), n_neighbors + 2).found()
 
 
 def _levels(reach, rows, as_trees):
@@ -184,16 +141,23 @@ def _levels(reach, rows, as_trees):
     return found
 
 
-class _Search(NamedTuple):
-    """One cluster, sorted by radius, and the two results being filled."""
+class _Search:
+    """The members of one cluster, sorted by radius, and the two results being filled."""
 
-    radii: np.ndarray
-    reach: np.ndarray
-    n_neighbors: int
-    total: np.ndarray
-    size: np.ndarray
+    def __init__(self, radii: np.ndarray, n_neighbors: int) -> None:
+        self.order = np.argsort(radii, kind="stable")
+        self.radii, self.n_neighbors = radii[self.order], n_neighbors
+        self.reach = np.searchsorted(self.radii, self.radii * (1 + TIE), side="right")
+        self.rows = np.flatnonzero(self.radii > 0)  # on the prototype nothing is between: LCD = 0
+        self.total, self.size = np.zeros(len(radii)), np.zeros(len(radii), dtype=np.int32)
 
-    def settle(self, rows: np.ndarray, nearest: Nearest, k: int) -> None:
+    def found(self) -> Witnesses:
+        """The results in the order in which the members were given."""
+        back = np.empty_like(self.order)
+        back[self.order] = np.arange(len(self.order))
+        return Witnesses(self.total[back], self.size[back])
+
+    def settle(self, rows: np.ndarray, nearest: Nearest, k: int) -> _Search:
         """Fill the results of `rows`, asking `nearest` for more where its answer was too short."""
         while len(rows):
             width = max(1, _ROWS * 16 // k)
@@ -202,6 +166,7 @@ class _Search(NamedTuple):
                 for start in range(0, len(rows), width)
             ]
             rows, k = np.concatenate(left), 2 * k
+        return self
 
     def _settle(self, rows, nearest, k):
         distance, position, unseen = nearest(rows, k)
@@ -306,87 +271,3 @@ def _in_blocks(block, reach) -> Nearest:
 def _widen(table, columns, value):
     missing = columns - table.shape[1]
     return np.pad(table, ((0, 0), (0, missing)), constant_values=value) if missing else table
-
-
-def best_supported(
-    around: Around, radii: np.ndarray, n_neighbors: int, *, n_jobs: int | None = None
-) -> np.ndarray:
-    """The cluster that backs each object best; its own where none is better.
-
-    Each of the t nearest objects s stands up for its own cluster, with prototype c, by
-    1/2 - LCD(x, c, s), which is 1/2 where s does not lie between x and c (equation 2): x is then
-    nearer to c than s is. Objects that tie at the t-th place share what places are left, so the
-    row order plays no part. No more neighbours are asked than x's own cluster could provide.
-    Where more than t objects coincide the most frequent cluster among them is best.
-
-    A vote of the nearest, not LCD(x, c) against every other cluster: that falls towards 0 for a
-    cluster far away, since all its members then lie almost on the line to its prototype.
-    """
-    codes, n = around.codes, len(around.codes)
-    best = codes.copy()
-    asked = np.minimum(n_neighbors, np.bincount(codes)[codes] - 1)
-    crowded, best[crowded] = around.crowded(n_neighbors)
-    rows, k = np.setdiff1d(np.arange(n), crowded), n_neighbors + _SPARE
-    while len(rows):
-        k = min(k, n - 1)
-        most = min(_MOST, n - 1, _TABLE // len(rows))
-        graph = around.graph(k, rows, n_jobs)
-        place = graph.distances[np.arange(len(rows)), np.maximum(asked[rows], 1) - 1]
-        cut = (graph.distances[:, -1] <= place * (1 + TIE)) & (k < most)
-        seen = np.flatnonzero(~cut)
-        for part in np.array_split(seen, len(seen) * k // (_VOTERS * 16) + 1):
-            best[rows[part]] = _vote(
-                around, radii, rows[part],
-                graph.indices[part], graph.distances[part], asked[rows[part]],
-            )  # fmt: skip
-        rows, k = rows[cut], min(4 * k, most)
-    return best
-
-
-def _vote(around, radii, rows, neighbour, distance, asked):
-    theirs, own = around.codes[neighbour], around.codes[rows]
-    to_center = np.broadcast_to(radii[rows][:, None], theirs.shape).copy()
-    row, column = np.nonzero(theirs != own[:, None])
-    to_center[row, column] = np.sqrt(around.squares_to(rows[row], theirs[row, column]))
-    between = (radii[neighbour] <= to_center * (1 + TIE)) & (distance < to_center * (1 - TIE))
-    safe = np.where(between, to_center, 1.0)
-    terms = disagreement(
-        np.where(between, distance, 0.0), np.where(between, radii[neighbour], 1.0), safe
-    )
-    voice = (0.5 - np.where(between, terms, 0.0)) * _places(distance, asked)
-    total = _voice_of_cluster(theirs, voice)
-    at_home = np.where(theirs == own[:, None], total, 0.0).max(axis=1)
-    # Of clusters that tie the first in code order, so that the row order plays no part.
-    top = total.max(axis=1)
-    rival = np.where(total >= top[:, None] * (1 - TIE), theirs, around.n_clusters).min(axis=1)
-    return np.where(top > at_home * (1 + TIE), rival, own)
-
-
-def most_frequent(spot, codes):
-    """Of objects with at least t others on their spot: the cluster most of them belong to."""
-    if not len(codes):
-        return codes
-    pairs, pair, counts = np.unique(
-        np.stack([spot, codes]), axis=1, return_inverse=True, return_counts=True
-    )
-    order = np.lexsort((-counts, pairs[0]))
-    first = order[np.unique(pairs[0][order], return_index=True)[1]]
-    lead, most = pairs[1][first][spot], counts[first][spot]
-    return np.where(most > counts[pair.reshape(-1)], lead, codes).astype(codes.dtype)
-
-
-def _voice_of_cluster(theirs, voice):
-    """Total voice of each neighbour's cluster, at that neighbour's column."""
-    keys = np.arange(len(theirs))[:, None] * (int(theirs.max(initial=0)) + 1) + theirs
-    _, place = np.unique(keys, return_inverse=True)
-    place = place.reshape(voice.shape)
-    return np.bincount(place.reshape(-1), voice.reshape(-1))[place]
-
-
-def _places(distance, asked):
-    """Weight of each column: 1 inside the t-th distance, a share of the rest at it, 0 beyond."""
-    last = distance[np.arange(len(distance)), np.maximum(asked, 1) - 1][:, None]
-    inside = distance < last * (1 - TIE)
-    edge = ~inside & (distance <= last * (1 + TIE))
-    share = (asked - inside.sum(axis=1)) / np.maximum(edge.sum(axis=1), 1)
-    return inside * (asked > 0)[:, None] + edge * np.maximum(share, 0.0)[:, None]

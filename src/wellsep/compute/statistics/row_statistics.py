@@ -29,7 +29,7 @@ from wellsep.compute.statistics.cluster_moments import (
 from wellsep.compute.statistics.distance_sums import rows_of_distances
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 
-NAMES = ("clusters", "spread", "balls", "noise", *TOTALS, "margins")
+NAMES = ("clusters", "balls", "noise", *TOTALS, "margins")
 
 
 class Values(NamedTuple):
@@ -71,8 +71,6 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
     for w in wants:
         if w.name == "clusters":
             found[w] = known.clusters
-        elif w.name == "spread":
-            found[w] = known.spreads
         elif w.name == "within" and scatter is not None and task.centers is None:
             square = scatter.square
             totals = square if square.ndim == 1 else square.sum(axis=1)
@@ -107,7 +105,7 @@ def describe_clusters(task: Any) -> list[Clusters]:
 def first_pass(task: Any, names: set[str]) -> Steps:
     """Moments of the clusters, with the scatter that the named statistics need."""
     squares = None
-    if names & {"spread", "balls"}:
+    if "balls" in names:
         squares = "by column"
     elif names <= {"clusters", "within", "noise"} and "within" in names and task.centers is None:
         squares = "columns"  # else the second pass tells distances to centres
@@ -168,7 +166,10 @@ def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any
     if _per_object(w):
         return [np.concatenate(values.blocks) for values in added]
     if w.name == "balls":
-        return [balls_from(host(near), host(between), w) for near, between in added]
+        return [
+            balls_from(host(near), host(between), spread, w)
+            for (near, between), spread in zip(added, known.spreads, strict=True)
+        ]
     added = [host(each) for each in added]
     if w.name == "separation":  # (K,) to the nearest rival; NaN: there is none
         return list(map(lowest_rival, added))

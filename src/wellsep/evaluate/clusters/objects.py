@@ -14,9 +14,10 @@ from wellsep._checks.arrays import UndefinedIndex, check_data
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import count
 from wellsep.compute.data.opening import open_space
+from wellsep.compute.statistics.cluster_prototypes import open_around
 from wellsep.distances.base import PairSpace
 from wellsep.indices import local_connectivity, silhouette_samples
-from wellsep.indices.lcd import LocalConnectivity, open_around
+from wellsep.indices.lcd import LocalConnectivity
 from wellsep.partitions import Partitions
 
 
