@@ -309,6 +309,7 @@ DOORS = {
     "data/opening.py": "open_space",
     "engine/kernel_choice.py": "choose",
     "data/mixed_columns.py": "read_columns",
+    "statistics/cluster_prototypes.py": "open_around",
     "engine/dask/chunks.py": "open_chunks",
     "engine/dask/labels.py": "encode_chunks",
 }

@@ -157,10 +157,12 @@ def _ordered(x: Any) -> np.ndarray:
             raise TypeError(f"x must be numeric, got an array of type {values.dtype}.") from None
     if len(values) == 0:
         raise ValueError("x must have at least 1 value, got 0.")
-    if values.dtype != np.float32:  # half the bytes sort in half the time
-        values = values.astype(np.float64, copy=False)
-    ordered = np.sort(values).astype(np.float64, copy=False)
-    if not (isfinite(ordered[0]) and isfinite(ordered[-1])):  # NaN is sorted to the end
+    # float32 is sorted as it is: half the bytes in half the time.
+    ordered = values.copy() if values.dtype == np.float32 else values.astype(np.float64)
+    ordered.sort()
+    if ordered.dtype != np.float64:
+        ordered = ordered.astype(np.float64)
+    if not (isfinite(ordered.item(0)) and isfinite(ordered.item(-1))):  # NaN is sorted to the end
         where = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(
             f"x must be finite, got {values[where]} at {where}; drop or impute it first."
@@ -171,10 +173,10 @@ def _ordered(x: Any) -> np.ndarray:
 def _measure(ordered: np.ndarray) -> tuple[float, float, float]:
     """Twice the dip in objects, and the modal interval; may overwrite the ordered values."""
     n = len(ordered)
-    huge = max(-ordered[0], ordered[-1]) > 1e300
+    huge = max(-ordered.item(0), ordered.item(-1)) > 1e300
     compiled = None if huge else compiled_dips(1, n)
     if compiled is not None:
-        height, low, high = compiled(ordered[None])[0].tolist()
+        ((height, low, high),) = compiled(ordered[None]).tolist()
         return height, low, high
     distinct, steps = _steps(ordered)
     # Halved twice, differences of the largest floats stay finite.
