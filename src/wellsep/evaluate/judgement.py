@@ -21,7 +21,7 @@ from wellsep.evaluate.clusters.objects import PartitionDetails
 from wellsep.evaluate.embeddings import EmbeddingRanking, embeddings_of
 from wellsep.evaluate.kept_codes import KeptCodes
 from wellsep.evaluate.options import PLAIN
-from wellsep.evaluate.ranking import Ranking, rank
+from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.scores import Coordinates, Scores
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.vote.answer import Consensus
@@ -112,9 +112,10 @@ class Judgement(Result):
     @cached_property
     def ranking(self) -> Ranking:
         """The partitions in the order of the answer."""
-        return rank(
+        others = list(self.answers.get("ace", {}).values())[1:]
+        return Ranking(
             self.answer,
-            others=list(self.answers.get("ace", {}).values())[1:],
+            by_other_index={other.index: other.scores for other in others},
             confidence=self.confidence,
             input_scores=self.input_scores,
             ace=None if self.judge == "ace" else self.by_ace,

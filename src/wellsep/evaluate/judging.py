@@ -16,16 +16,10 @@ from wellsep.compute.statistics.contingency import PairCounts
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.steps import judge_by_ace
 from wellsep.evaluate.answer import Answer
-from wellsep.evaluate.certainty.confidence import (
-    RankConfidence,
-    repeat_ace,
-    repeat_index,
-    repeat_vote,
-    summarise_draws,
-)
-from wellsep.evaluate.certainty.half_samples import Draws, Resampled
+from wellsep.evaluate.certainty.confidence import repeat
 from wellsep.evaluate.clusters.describing import describe_best
-from wellsep.evaluate.clusters.judged import JudgedClusters, judge_clusters
+from wellsep.evaluate.clusters.description import ClusterDescription
+from wellsep.evaluate.clusters.judged import judge_clusters
 from wellsep.evaluate.clusters.objects import PartitionDetails, object_details
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.kept_codes import MOST_DRAWN, KeptCodes
@@ -179,19 +173,31 @@ def judge(
         _refuse_trivial(problem)
     scores, resampled = score_spaces(problem)
     answers, notes = _answers(problem, scores)
-    decides = _who_decides(options.judge, answers)
+    decides = options.judge if "ace" in answers else "consensus"
+    if decides == "auto":
+        decides = "index" if "index" in answers else "consensus"
     answer: AceResult | Consensus = next(iter(answers[decides].values()))
     by_ace: AceResult | None = next(iter(answers.get("ace", {}).values()), None)
     confidence = None
     if problem.draws is not None:
-        confidence = _confidence(problem, problem.draws, scores, answer, resampled)
-    contenders = _contenders(answer, confidence)
+        distinct, draws = problem.distinct, problem.draws
+        confidence = repeat(answer, scores, draws, resampled, distinct, options)
+    # The distinct partitions that are best, or come first in some draw.
+    winners = () if confidence is None else confidence.first_in_draw.tolist()
+    contenders = sorted({int(answer.classes.of[answer.order[0]]), *winners})
     named = _named(problem, answer)
-    clusters = _clusters(problem, named, scores, answers, answer, contenders)
+    vote: Consensus = next(iter(answers["consensus"].values()))
+    weights = shared_votes(vote.agreement)  # near copies share a weight, as in the vote
+    one_embedding = _one_embedding(scores) if scores.spaces else None
+    clusters = judge_clusters(named, answer, weights, contenders, one_embedding, n_jobs=n_jobs)
     of_best = plane = None
     if options.details and scores.spaces:
-        chosen = _best_in_their_spaces(scores, answer, by_ace)
-        of_best, clusters = _describe(problem, chosen, clusters)
+        # Distinct partitions, best first, each with its own space, else the one that counts most.
+        heaviest = scores.spaces[0] if by_ace is None else by_ace.heaviest_spaces[0][0]
+        own = (*scores.spaces, heaviest)  # the last: of a partition that was made in none
+        chosen = [(answer.partitions[m], own[scores.made_in[m]]) for m in answer.first_of_each]
+        of_best, descriptions = _describe(problem, chosen)
+        clusters = replace(clusters, descriptions=descriptions)
         plane = None if options.layout is None else _layout(problem, scores, chosen[0][1])
     codes = KeptCodes.keep(named, _drawn(scores, MOST_DRAWN), contenders)
     if codes is None:
@@ -199,7 +205,11 @@ def judge(
             "The clusters of the objects are not kept, since they would take more than 50 MB: the "
             "page and settling need the runs.",
         )
-    structure, features = None, problem.given.features
+    structure, in_input, features = None, None, problem.given.features
+    if X is not None and by_ace is not None:
+        spec = scores.index_specs[by_ace.index]
+        by = {"device": device, "n_jobs": n_jobs}
+        in_input = freeze(oriented_scores(X, problem.partitions, spec, **by))
     if X is not None:
         structure = structure_of(X, problem.distinct, n_jobs)
     elif features is not None:
@@ -213,7 +223,7 @@ def judge(
         answers,
         confidence,
         details=of_best,
-        input_scores=_in_input(problem, scores, by_ace),
+        input_scores=in_input,
         notes=notes,
         judge=decides,
         asked=options.judge,
@@ -273,48 +283,6 @@ def _one_embedding(scores: Scores) -> bool:
     return len(scores.spaces) == 1 or (len(made) == 1 and made[0] >= 0)
 
 
-def _in_input(problem: Problem, scores: Scores, by_ace: AceResult | None) -> np.ndarray | None:
-    """(M,) scores in the data that the runs were made from, where they are given."""
-    X, partitions, options = problem.options.X, problem.partitions, problem.options
-    if X is None or by_ace is None:
-        return None
-    by = {"device": options.device, "n_jobs": options.n_jobs}
-    return freeze(oriented_scores(X, partitions, scores.index_specs[by_ace.index], **by))
-
-
-def _who_decides(asked: str, answers: Mapping[str, Any]) -> str:
-    """The judge that was asked for; by default the index where a vote would mean little."""
-    if "ace" not in answers:
-        return "consensus"
-    if asked == "auto":
-        return "index" if "index" in answers else "consensus"
-    return asked
-
-
-def _confidence(
-    problem: Problem,
-    draws: Draws,
-    scores: Scores,
-    answer: AceResult | Consensus,
-    resampled: Mapping[str, Resampled],
-) -> RankConfidence:
-    """How certain the deciding answer is: ACE's, that of the vote, or that of the index."""
-    distinct, progress = problem.distinct, problem.options.progress
-    if isinstance(answer, AceResult):
-        drawn = repeat_ace(draws, scores, answer, resampled, distinct.codes, progress)
-    else:
-        by_index = repeat_index(draws, scores, answer.index, resampled) if resampled else None
-        by = {"n_jobs": problem.options.n_jobs, "progress": progress}
-        drawn = repeat_vote(answer, distinct, draws, by_index, **by)
-    return summarise_draws(drawn, answer, draws)
-
-
-def _contenders(answer: Answer, confidence: RankConfidence | None) -> list[int]:
-    """The distinct partitions that are best, or come first in some draw."""
-    winners = set() if confidence is None else set(confidence.first_in_draw.tolist())
-    return sorted({int(answer.classes.of[answer.order[0]]), *winners})
-
-
 def _named(problem: Problem, answer: Answer) -> Partitions:
     """The distinct partitions: of equal ones the one that is named, with its own labels."""
     first = answer.first_of_each
@@ -324,34 +292,9 @@ def _named(problem: Problem, answer: Answer) -> Partitions:
     return problem.partitions.subset(first.tolist())
 
 
-def _best_in_their_spaces(
-    scores: Scores, answer: Answer, by_ace: AceResult | None
-) -> list[tuple[str, str]]:
-    """Distinct partitions, best first, each with its own space, else the one that counts most."""
-    heaviest = scores.spaces[0] if by_ace is None else by_ace.heaviest_spaces[0][0]
-    spaces = (*scores.spaces, heaviest)  # the last: of a partition that was made in none
-    return [(answer.partitions[m], spaces[scores.made_in[m]]) for m in answer.first_of_each]
-
-
-def _clusters(
-    problem: Problem,
-    named: Partitions,
-    scores: Scores,
-    answers: Mapping[str, Mapping[str, Any]],
-    answer: Answer,
-    contenders: list[int],
-) -> JudgedClusters:
-    """The support of all clusters; near copies share a weight, as in the vote."""
-    vote: Consensus = next(iter(answers["consensus"].values()))
-    weights = shared_votes(vote.agreement)
-    one_embedding = _one_embedding(scores) if scores.spaces else None
-    by = {"n_jobs": problem.options.n_jobs}
-    return judge_clusters(named, answer, weights, contenders, one_embedding, **by)
-
-
 def _describe(
-    problem: Problem, chosen: list[tuple[str, str]], clusters: JudgedClusters
-) -> tuple[PartitionDetails, JudgedClusters]:
+    problem: Problem, chosen: list[tuple[str, str]]
+) -> tuple[PartitionDetails, dict[str, ClusterDescription]]:
     """The best partition object by object, and what is in the clusters of the best ones."""
     (best, space), partitions, runs = chosen[0], problem.partitions, problem.given
     own = partitions[partitions.names.index(best)]
@@ -360,7 +303,7 @@ def _describe(
     descriptions = describe_best(
         runs.spaces, partitions, chosen, X=X, ids=runs.ids, details=details
     )
-    return details, replace(clusters, descriptions=descriptions)
+    return details, descriptions
 
 
 def _drawn(scores: Scores, most: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import check_choice, check_numbers
-from wellsep._checks.values import check_items, check_kind, check_mapping
+from wellsep._checks.values import check_items, check_kind
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import cell, need_pandas
 from wellsep.evaluate.ace_method.answer import AceResult, explain_ace, explain_undefined
@@ -265,9 +265,6 @@ def rank(
     others: Sequence[AceResult] = (),
     confidence: RankConfidence | None = None,
     input_scores: Any = None,
-    ace: AceResult | None = None,
-    vote: Consensus | None = None,
-    params: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Ranking:
     """Rank the partitions by ACE or by a vote, next to simpler rankings.
 
@@ -281,12 +278,6 @@ def rank(
         From :func:`wellsep.evaluate.rank_confidence`: rank intervals, shares of first ranks.
     input_scores : array-like of shape (M,), optional
         From :func:`wellsep.evaluate.input_scores`: scores in the data that the runs were made from.
-    ace : AceResult, optional
-        ACE's answer, shown next to a vote.
-    vote : Consensus, optional
-        The vote, shown next to ACE's answer or an index that decides.
-    params : mapping of partition to mapping, optional
-        Parameters of the runs, shown next to them; ``runs.params`` has them.
 
     Returns
     -------
@@ -305,17 +296,10 @@ def rank(
     if not isinstance(result, AceResult | Consensus):
         raise TypeError(f"result must be an AceResult or a Consensus, got {type(result).__name__}.")
     others = check_items("others", others, "results of ace")
-    answers = [
-        *(("others", other, AceResult, "ace") for other in others),
-        *([] if ace is None else [("ace", ace, AceResult, "ace")]),
-        *([] if vote is None else [("vote", vote, Consensus, "consensus")]),
-    ]
-    for name, answer, kind, source in answers:
-        check_kind(name, answer, kind, f"make one with {source}")
-        if answer.partitions != result.partitions:
-            raise ValueError(f"{name} must rank the same clusterings in the same order.")
-    if ace is not None and isinstance(result, AceResult):
-        raise ValueError("ace must stand next to a Consensus, got an answer of ACE.")
+    for other in others:
+        check_kind("others", other, AceResult, "make one with ace")
+        if other.partitions != result.partitions:
+            raise ValueError("others must rank the same clusterings in the same order.")
     n = len(result.partitions)
     if confidence is not None:
         check_kind("confidence", confidence, RankConfidence, "make one with rank_confidence")
@@ -330,10 +314,5 @@ def rank(
                 f"input_scores must have one score per clustering ({n}), "
                 f"got shape {input_scores.shape}."
             )
-    params = {} if params is None else params
-    check_mapping("params", params)
-    for name, one in params.items():
-        check_mapping(f"params of {name!r}", one)
-    shown = {name: dict(one) for name, one in params.items() if name in result.partitions}
-    by_index = {other.index: freeze(other.scores) for other in others}
-    return Ranking(result, by_index, confidence, input_scores, ace, vote, shown)
+    by_index = {other.index: other.scores for other in others}
+    return Ranking(result, by_index, confidence, input_scores)

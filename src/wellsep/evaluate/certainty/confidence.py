@@ -249,8 +249,26 @@ def rank_confidence(
         own = {name: (name,) for name in scores.spaces}
         outcomes = over_spaces(team, scores.spaces, resample, partitions, draws, own=own)
         resampled = {name: halves for name, (_, halves) in outcomes}
-    drawn = repeat_ace(draws, scores, result, resampled, partitions.codes, progress)
-    return summarise_draws(drawn, result, draws)
+    return repeat(result, scores, draws, resampled, partitions, calling)
+
+
+def repeat(
+    answer: AceResult | Consensus,
+    scores: Scores,
+    draws: Draws,
+    resampled: Mapping[str, Resampled],
+    distinct: Partitions,
+    options: Calling,
+) -> RankConfidence:
+    """How certain an answer is: ACE's, that of the vote, or that of the index."""
+    if isinstance(answer, AceResult):
+        drawn = repeat_ace(draws, scores, answer, resampled, distinct.codes, options.progress)
+    else:
+        by_index = repeat_index(draws, scores, answer.index, resampled) if resampled else None
+        drawn = repeat_vote(
+            answer, distinct, draws, by_index, n_jobs=options.n_jobs, progress=options.progress
+        )
+    return summarise_draws(drawn, answer, draws)
 
 
 class Drawn(NamedTuple):
