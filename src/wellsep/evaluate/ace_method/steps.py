@@ -77,26 +77,8 @@ def ace(
     dip : bool
         Leave out spaces the dip test finds unimodal. A space whose test is undefined (p is NaN)
         is kept. If no test finds more than one mode, all are kept. The explanation says which.
-    dip_alpha : float
-        Family-wise level of that test.
-    alpha : float or None
-        Family-wise level of the edge test; None: every positive correlation is an edge.
-    correlation : {"spearman", "kendall"}
-        Rank correlation between the scores of two spaces.
-    grouping : {"hdbscan", "dbscan"}
-        How spaces are grouped in phase 1; phase 2 (inside groups of more than 5 spaces) is always
-        HDBSCAN.
-    eps : float
-        Largest distance (1 - correlation) between neighbours in DBSCAN.
-    links : {"pagerank", "hits"}
-        How the spaces of a group are weighted.
-    outliers : {"drop", "compete"}
-        "compete": the best space outside the groups decides if its mean is no smaller than the best
-        group's and a paired one-sided t-test rejects at .05.
-    undefined : {"worst", "error"}
-        "worst": undefined scores count as the smallest of the whole matrix; "error" raises.
-    tie_tolerance : float
-        Relative difference under which scores, distances and means are equal.
+    dip_alpha, alpha, correlation, grouping, eps, links, outliers, undefined, tie_tolerance
+        The switches of ACE, see :class:`wellsep.Ace`.
 
     Returns
     -------

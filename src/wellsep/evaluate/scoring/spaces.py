@@ -91,43 +91,20 @@ def score_runs(
     ----------
     runs : Runs, path, AnnData, Optuna study, mapping, or iterable of (name, embedding, labels)
         L spaces and M partitions, see :func:`wellsep.judge`.
-    indices : sequence of str or (str, dict)
-        Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
-        computed and shown next to it.
-    noise : {"penalize", "exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. By default such objects are not counted and lower
-        the score, so that a run that calls most objects noise does not win by it; an index that has
-        no rule for them is refused. "exclude": they are not counted and cost nothing. "cluster":
-        they are one cluster. "singletons": each is a cluster. "error": they are refused.
+    indices, noise
+        Which validity indices, and what noise means, see :func:`wellsep.judge`.
     dip : bool
         Also test every space for more than one mode.
     details : bool
         Also keep the coordinates of at most 2,000 objects in every space, for drawing.
-    spaces : str or iterable of str, optional
-        Score in these embeddings only, by name or pattern; a text is split at commas.
-    labels : str or iterable of str, optional
-        Score these partitions only, by name or pattern, such as ``"leiden_*"``.
-    pairs : str or mapping of str to str, optional
-        In which embedding a partition was made, see :func:`wellsep.adapters.runs_from_anndata`.
-    max_spaces : int, optional
-        Score the partitions in at most so many spaces, drawn by ``random_state``. All partitions
-        are kept. The work grows with the number of spaces, and that of ACE with its square.
+    spaces, labels, pairs, max_spaces
+        Which embeddings and partitions, see :func:`wellsep.judge`.
     projection : {"pca", "pca-scaled", "components", "distances"}
         How the dip test sees a space, see :func:`wellsep.multimodality`.
     convention : {None, "ace"}
         "ace" computes what the authors of ACE computed.
-    cache : path, optional
-        Folder that keeps finished spaces by content; an interrupted call continues from it, and
-        only new partitions are scored again.
-    device : str, optional
-        "cuda" computes on the GPU through PyTorch.
-    n_jobs : int, optional
-        Threads; by default as many as BLAS would use. The result does not depend on it.
-    scheduler : str or distributed.Client, optional
-        A Dask cluster that works on the spaces, each in a task of its own; an active client is
-        used by default. Embeddings in files are read by the workers.
-    progress : callable, optional
-        Called as ``progress(done, total, space)`` before each space, and at the end.
+    cache, device, n_jobs, scheduler, progress
+        A folder that keeps finished spaces, and what computes, see :func:`wellsep.judge`.
     random_state : int or Generator
         Chooses the objects whose coordinates are kept, and the spaces of ``max_spaces``.
 
@@ -179,10 +156,8 @@ def input_scores(
         The runs that were scored.
     index : str or (str, dict)
         A name from ``wellsep.INDICES``, alone or with options.
-    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
-        "penalize": they are not counted and lower the score. "cluster": they are one cluster.
-        "singletons": each is a cluster. "error": they are refused.
+    noise : {"penalize", "exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means, see :func:`wellsep.judge`.
 
     Returns
     -------
