@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.spatial.distance import pdist, squareform
 
 from wellsep import Run, Runs, load_runs, save_run
 
@@ -286,3 +288,19 @@ def test_an_embedding_table_with_text_is_refused_by_column(tmp_path):
     sentence = "embedding of run 'a' must be a table of numbers, got 'b' in column 'y'"
     with pytest.raises(ValueError, match=sentence):
         load_runs(tmp_path)
+
+
+def test_files_of_a_run_beside_other_files_are_told_where_they_belong(tmp_path):
+    X = np.arange(8.0).reshape(4, 2)
+    alone, beside = tmp_path / "alone", tmp_path / "beside"
+    save_run(beside / "runs", X, [0, 0, 1, 1], name="a")
+    for folder in (alone, beside):
+        folder.mkdir(exist_ok=True)
+        np.save(folder / "distances.npy", squareform(pdist(X)))
+    assert list(load_runs(alone).spaces) == ["alone"]  # the folder of one run
+    sentence = (
+        "distances.npy must lie in the folder of its run, as NAME/distances.npy, or be called "
+        f"NAME.distances.npy, got it beside other files in {str(beside)!r}."
+    )
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        load_runs(beside)

@@ -59,7 +59,7 @@ def may_hold_runs(folder: Path) -> bool:
 def is_ours(folder: Path) -> bool:
     """Whether `save_run` wrote a folder and nobody put anything else into it: it may be removed."""
     with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-        return _is_saved(folder) and not _others_in(folder)
+        return _is_saved(folder) and not others_in(folder)
     return False
 
 
@@ -71,7 +71,7 @@ def _is_saved(folder: Path) -> bool:
         return False
 
 
-def _others_in(folder: Path) -> list[str]:
+def others_in(folder: Path) -> list[str]:
     """What lies in a run's folder besides the run."""
     return sorted(
         {p.name for p in folder.iterdir()}
@@ -99,7 +99,7 @@ def remedy_for(folder: Path) -> str:
         return " or pass overwrite=True"
     if not _is_saved(folder):
         return ": it holds no run that save_run wrote"
-    return f": beside the run it holds {quoted(_others_in(folder), 4)}, which would be lost"
+    return f": beside the run it holds {quoted(others_in(folder), 4)}, which would be lost"
 
 
 def set_aside(path: Path, why: str) -> None:

@@ -18,8 +18,10 @@ from wellsep.runs.collection import NoRuns, Runs, below, check_space
 from wellsep.runs.folder import (
     FILES,
     MANIFEST,
+    is_run,
     list_places,
     may_hold_runs,
+    others_in,
     read_manifest,
     read_run_folder,
     read_steady_run,
@@ -163,7 +165,7 @@ def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int =
             unread.append((place, error))
 
     read = partial(read_run_folder, verify=verify)
-    if (folder / MANIFEST).is_file():
+    if (folder / MANIFEST).is_file() or (is_run(folder) and not others_in(folder)):
         run = read_steady_run(folder, read)
         return [] if run is None else [(folder, run)]
     # A name that is moved while a folder is listed may be missed; twice is as good as never.
@@ -205,6 +207,11 @@ def _sort_in(entry: Path, tables: dict[str, dict[str, Path]]) -> None:
             return
     else:
         return
+    if not name:
+        raise ValueError(
+            f"{entry.name} must lie in the folder of its run, as NAME/{entry.name}, or be called "
+            f"NAME.{entry.name}, got it beside other files in {str(entry.parent)!r}."
+        )
     name = check_name(name, f"name of run in file {entry.name!a}")
     there = tables.setdefault(name, {})
     if kind in there:
