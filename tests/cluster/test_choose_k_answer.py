@@ -552,6 +552,18 @@ def test_three_votes_may_say_one_cluster_and_that_it_was_not_tested():
     )
 
 
+def test_one_number_of_clusters_is_told_as_one():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    two = X + np.repeat([0.0, 9.0], 30)[:, None]
+    first = ws.choose_k(two, [2]).answer()[0]
+    assert first == "K = 2 is the median of 3 votes (no other K tried, 1 repeat)."
+    none, _ = ws.choose_k(X, [3], random_state=0).answer()
+    assert "could find: K = 3 does not beat one cluster by more than 3 standard errors" in none
+    assert none.endswith("of the gap statistic (-0.5).")
+    only = ws.choose_k(X, [3], indices="elbow", gate=False).answer()[0]
+    assert only == "One cluster: the only vote is for K = 1."
+
+
 def test_without_the_gate_the_answer_is_the_vote_alone_and_says_so():
     chosen = untested(2, "gate=False")
     assert chosen.best == 1

@@ -26,7 +26,7 @@ from wellsep.cli.options import (
 )
 from wellsep.cli.printing import print_columns, print_line, print_table, progress_bar
 from wellsep.cli.reading import TableReader, named
-from wellsep.cli.wording import in_shell_words
+from wellsep.cli.wording import flags_of, in_shell_words
 from wellsep.cluster.fitting import fit_labels
 from wellsep.cluster.k_choice.result import ChosenK
 
@@ -116,8 +116,10 @@ def choose_k(
 
 def _print_chosen(chosen: ChosenK) -> None:
     """Print the answer first, then the table, then the votes and what to be wary of."""
-    answer = chosen.answer()
-    for line in answer:
+    flags = flags_of("choose-k")
+    lines = [in_shell_words(line, flags) for line in chosen.sentences()]
+    n_first = len(chosen.answer())
+    for line in lines[:n_first]:
         print_line(line)
     columns = chosen.columns()
     first: dict[str, Any] = {name: columns.pop(name) for name in ("k", "votes")}
@@ -129,7 +131,7 @@ def _print_chosen(chosen: ChosenK) -> None:
     arrows = dict(zip(chosen.indices, chosen.directions, strict=True))
     heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in columns]
     print_columns(dict(zip(heads, columns.values(), strict=True)))
-    for line in list(chosen.sentences())[len(answer) :]:
+    for line in lines[n_first:]:
         print_line(line)
 
 

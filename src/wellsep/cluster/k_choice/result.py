@@ -387,15 +387,18 @@ class ChosenK(Result, row_names="k"):
         why = self.not_tested or "the gap statistic is undefined for every K"
         untested = (f"Whether there is more than one cluster was not tested: {why}.",)
         ones = list(self.voters.values()).count(1)
-        of_votes = f"{ones} of {count(len(self.voters), 'vote')} {'is' if ones == 1 else 'are'}"
+        of_votes = f"{ones} of {len(self.voters)} votes {'is' if ones == 1 else 'are'} for K = 1"
+        if len(self.voters) == 1:
+            of_votes = "the only vote is for K = 1"
         if self.best == 1:
-            first = f"One cluster: {ones} of {count(len(self.voters), 'vote')} are for K = 1."
+            first = f"One cluster: {of_votes}."
             return (first, *(untested if structure is None else ()), self._anyway())
         if self.voted == 1:
             first = (
                 f"K = {self.best} is the answer of the votes above one cluster ({self._tried()})."
             )
-            return (first, *untested, f"{of_votes} for K = 1, too few to say so without that test.")
+            few = f"{of_votes[0].upper()}{of_votes[1:]}, too few to say so without that test."
+            return (first, *untested, few)
         n, more = len(self.voters), len(self.wants_more)
         if more > n:
             who = "every index" if not n else f"{more} of {len(self.indices)} indices"
@@ -416,10 +419,12 @@ class ChosenK(Result, row_names="k"):
         assert self.gain is not None
         gain, at = self.gain
         clusterer = self.estimator.partition("(")[0]
+        none, by = f"no K of {_numbers(self.gap_k[1:])} beats", f"largest {gain:.1f}, at K = {at}"
+        if len(self.gap_k) == 2:
+            none, by = f"K = {at} does not beat", f"{gain:.1f}"
         return (
-            f"No structure beyond one cluster that {clusterer} could find: no K of "
-            f"{_numbers(self.gap_k[1:])} beats one cluster by more than 3 standard errors "
-            f"of the gap statistic (largest {gain:.1f}, at K = {at})."
+            f"No structure beyond one cluster that {clusterer} could find: {none} one cluster by "
+            f"more than 3 standard errors of the gap statistic ({by})."
         )
 
     def _structure(self) -> str:
@@ -436,7 +441,8 @@ class ChosenK(Result, row_names="k"):
         return f"If you want more than one cluster anyway, look at K = {self.best_above_one}."
 
     def _tried(self) -> str:
-        return f"{_numbers(self.k)} tried, {count(len(self.values), 'repeat')}"
+        tried = f"{_numbers(self.k)} tried" if len(self.k) > 1 else "no other K tried"
+        return f"{tried}, {count(len(self.values), 'repeat')}"
 
     def _sentence(self, position: int, name: str) -> str:
         pick = self.picks[name]
