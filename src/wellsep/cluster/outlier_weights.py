@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -23,9 +24,7 @@ from wellsep.cluster.estimator import CentroidClusterer, FitInput, NoProgress
 from wellsep.cluster.kmeans import kmeans
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.kmeans.starts import start_centers
-from wellsep.compute.statistics.neighbour_graph import (
-    NeighbourGraph,
-)
+from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 
 POWER = 4  # of the falling weights: 1/LOF is too soft, a far point's pull grows with its square
 # Up to here a factor is ordinary, as at the edge of a cluster, and costs no weight: the limit of
@@ -228,7 +227,8 @@ class RobustKMeans(_WeightedByOutliers):
         n - 1 with a warning.
     trim : float or "auto", optional
         Share of the points that count nowhere: in every further Lloyd step those farthest from
-        their centres. "auto" takes the share with M > 2. None trims nothing.
+        their centres. "auto" takes the share with M > 2. None takes no further steps; 0.0 takes
+        them with all points at ``sample_weight``, which gives outliers their weight back.
     max_moves : int, optional
         Greatest number of trials of the search from one start; without it and ``max_seconds``,
         max(100, 5k).
@@ -329,76 +329,72 @@ def outlier_weights(
     X: Any, n_neighbors: int, sample_weight: Any = None, *, n_jobs: int | None = None
 ) -> OutlierWeights:
     """max(1, LOF) of every point that has weight, times that weight (equation 10)."""
-    given, counted, graph = _neighbours("n_neighbors", X, n_neighbors, sample_weight, n_jobs)
-    if graph is None:
-        return _unchanged(given, counted)
-    factor = graph.outlier_factor()
-    buried = int((graph.distances[:, -1] == 0).sum())
-    if buried:
-        _warn(
-            f"{buried} points coincide with at least n_neighbors = {graph.indices.shape[1]} "
-            "others, which makes the weights of points next to them huge; raise n_neighbors, or "
-            "drop duplicates and pass their counts as sample_weight."
-        )
-    scores, weights = np.full(len(given), np.nan), given.copy()
-    scores[counted] = factor
-    weights[counted] *= np.maximum(factor, 1.0)
-    return OutlierWeights(scores, weights)
+    given, scores = _scores("n_neighbors", X, n_neighbors, sample_weight, n_jobs, _factor)
+    return OutlierWeights(scores, given * np.fmax(scores, 1.0))
 
 
 def robust_weights(
     X: Any, size: int, sample_weight: np.ndarray | None = None, *, n_jobs: int | None = None
 ) -> OutlierWeights:
     """The greatest LOF of each point over three numbers of neighbours, and w / max(1, M/1.5)⁴."""
-    given, counted, graph = _neighbours("min_cluster_size", X, size, sample_weight, n_jobs)
-    if graph is None:
-        return _unchanged(given, counted)
-    most = graph.indices.shape[1]
-    factor = np.maximum.reduce(
-        [_first(graph, t).outlier_factor() for t in {max(1, most // 4), most // 2 or 1, most}]
-    )
-    beside_equals = int((factor > LARGEST).sum())
-    if beside_equals:
-        _warn(
-            f"{beside_equals} points lie next to spots where many points coincide, and got almost "
-            "no weight. Drop duplicates and pass their counts as sample_weight if these points "
-            "should count."
-        )
-    scores, weights = np.full(len(given), np.nan), np.zeros(len(given))
-    scores[counted] = np.minimum(factor, LARGEST)
-    weights[counted] = given[counted] / np.maximum(scores[counted] / ORDINARY, 1.0) ** POWER
-    return OutlierWeights(scores, weights)
+    given, scores = _scores("min_cluster_size", X, size, sample_weight, n_jobs, _greatest_factor)
+    return OutlierWeights(scores, given / np.fmax(scores / ORDINARY, 1.0) ** POWER)
 
 
-def _neighbours(
-    name: str, X: Any, size: int, sample_weight: Any, n_jobs: int | None
-) -> tuple[np.ndarray, np.ndarray, NeighbourGraph | None]:
-    """Weights of the points, those that have some, and their neighbours if there are any."""
+def _scores(
+    name: str,
+    X: Any,
+    size: int,
+    sample_weight: Any,
+    n_jobs: int | None,
+    factor: Callable[[NeighbourGraph], np.ndarray],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of the points and their factors: NaN without weight, 1 where there is no other."""
     given = np.ones(len(X)) if sample_weight is None else sample_weight
     counted = np.flatnonzero(given > 0)
     t = min(size, len(counted) - 1)
     if t < size:
-        _warn(
+        warnings.warn(
             f"{name} must be less than the number of points ({len(counted)}), "
             f"got {size}; {t} will be used.",
-            stacklevel=8,
+            UserWarning,
+            stacklevel=7,
         )
-    if t < 1:
-        return given, counted, None
-    X = in_safe_units(to_numpy(X) if device_of(X) is None else X)[0]
-    return given, counted, NeighbourGraph.of(X[counted], t, n_jobs=n_jobs)
-
-
-def _unchanged(given: np.ndarray, counted: np.ndarray) -> OutlierWeights:
-    """Without neighbours no point lies farther out than another."""
     scores = np.full(len(given), np.nan)
     scores[counted] = 1.0
-    return OutlierWeights(scores, given.copy())
+    if t > 0:
+        X = in_safe_units(to_numpy(X) if device_of(X) is None else X)[0]
+        scores[counted] = factor(NeighbourGraph.of(X[counted], t, n_jobs=n_jobs))
+    return given, scores
 
 
-def _warn(text: str, stacklevel: int = 7) -> None:
-    warnings.warn(text, UserWarning, stacklevel=stacklevel)
+def _factor(graph: NeighbourGraph) -> np.ndarray:
+    buried = int((graph.distances[:, -1] == 0).sum())
+    if buried:
+        warnings.warn(
+            f"{buried} points coincide with at least n_neighbors = {graph.indices.shape[1]} "
+            "others, which makes the weights of points next to them huge; raise n_neighbors, or "
+            "drop duplicates and pass their counts as sample_weight.",
+            UserWarning,
+            stacklevel=8,
+        )
+    return graph.outlier_factor()
 
 
-def _first(graph: NeighbourGraph, t: int) -> NeighbourGraph:
-    return replace(graph, indices=graph.indices[:, :t], distances=graph.distances[:, :t])
+def _greatest_factor(graph: NeighbourGraph) -> np.ndarray:
+    most = graph.indices.shape[1]
+    factors = []
+    for t in {max(1, most // 4), most // 2 or 1, most}:
+        near = replace(graph, indices=graph.indices[:, :t], distances=graph.distances[:, :t])
+        factors.append(near.outlier_factor())
+    factor = np.maximum.reduce(factors)
+    beside_equals = int((factor > LARGEST).sum())
+    if beside_equals:
+        warnings.warn(
+            f"{beside_equals} points lie next to spots where many points coincide, and got almost "
+            "no weight. Drop duplicates and pass their counts as sample_weight if these points "
+            "should count.",
+            UserWarning,
+            stacklevel=8,
+        )
+    return np.minimum(factor, LARGEST)
