@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from wellsep.compute.kmeans.search_state import (
-    LOCAL,
-    SPLIT_GROWTH,
-    CentreState,
-    Split,
-)
+from wellsep.compute.kmeans.search_state import LOCAL, CentreState
 
 # Infinity is a bound here, so "no NaN" and "no infinity" must not be promised.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
@@ -48,16 +43,6 @@ class CompiledState(CentreState):
             self.second, self.near, self.far, self.third, self.slack,
         )  # fmt: skip
         self.work += float(len(rows) * self.k)
-
-    def split(self, code, share, steps=2):
-        center = self.centers[code]
-        one, other = center.copy(), center.copy()
-        gain, work = _split(
-            self.points.X, self.weights, self.first, self.near, code, center, share, steps,
-            self.points.frame.directions, one, other,
-        )  # fmt: skip
-        self.work += work
-        return Split(gain, one, other)
 
     def _state(self):
         return (
@@ -303,74 +288,3 @@ def _descend(
         work += more
         last = before - cost
     return cost, work
-
-
-@njit(fastmath=FAST, cache=True, nogil=True)
-def _split(X, weights, first, near, code, center, share, steps, directions, one, other):
-    n, d = X.shape
-    rows = np.empty(n, np.int64)
-    size, whole = 0, 0.0
-    for i in range(n):
-        if first[i] == code:
-            rows[size] = i
-            size += 1
-            whole += weights[i] * near[i]
-    if size < 2 or not whole > 0.0:
-        return -1.0, 0.0
-    course, pick = 0.0, rows[size - 1]
-    for u in range(size):
-        course += weights[rows[u]] * near[rows[u]]
-        if course > share * whole:
-            pick = rows[u]
-            break
-    across, level = np.empty(d), 0.0
-    for t in range(d):
-        across[t] = X[pick, t] - center[t]
-        level += across[t] * center[t]
-    gain, work = -1.0, 0.0
-    left, right = np.empty(d), np.empty(d)
-    for _ in range(steps + 1):
-        m1, m2 = 0.0, 0.0
-        for t in range(d):
-            left[t], right[t] = 0.0, 0.0
-        for u in range(size):
-            i = rows[u]
-            product = 0.0
-            for t in range(d):
-                product += X[i, t] * across[t]
-            if product > level:
-                m1 += weights[i]
-                for t in range(d):
-                    left[t] += weights[i] * X[i, t]
-            else:
-                m2 += weights[i]
-                for t in range(d):
-                    right[t] += weights[i] * X[i, t]
-        work += float(size)
-        if not (m1 > 0.0 and m2 > 0.0):
-            break
-        l1, l2, both = 0.0, 0.0, 0.0
-        for t in range(d):
-            l1 += left[t] * left[t]
-            l2 += right[t] * right[t]
-            both += (left[t] + right[t]) ** 2
-        if directions:
-            m1, m2 = np.sqrt(l1), np.sqrt(l2)
-        square = 0.0
-        for t in range(d):
-            one[t] = left[t] / m1 if m1 > 0.0 else center[t]
-            other[t] = right[t] / m2 if m2 > 0.0 else center[t]
-            square += (one[t] - other[t]) ** 2
-        if directions:
-            new = 2.0 * (m1 + m2 - np.sqrt(both))
-        else:
-            new = m1 * m2 / (m1 + m2) * square
-        grown = new > gain * (1.0 + SPLIT_GROWTH)
-        gain = new
-        if not grown:
-            break
-        level = 0.0
-        for t in range(d):
-            across[t] = one[t] - other[t]
-            level += 0.5 * (one[t] * one[t] - other[t] * other[t])
-    return gain, work
