@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from wellsep._checks.values import check_names
 from wellsep._files.records import Result
@@ -15,7 +16,6 @@ from wellsep._text.sentences import count, listing, printable, rows_of
 from wellsep.adapters.anndata import clusterings_of
 from wellsep.adapters.stores import matching
 from wellsep.evaluate.vote.answer import labels_of
-from wellsep.indices.external import contingency
 from wellsep.partitions import Partitions, is_noise
 
 KEPT = 0.9  # share of the objects from which on a cluster stays, or comes from one cluster
@@ -230,7 +230,8 @@ def resolution_tree(runs: Any, labels: str | Iterable[str] | None = None) -> Res
     starts = np.concatenate([[0], np.cumsum(widths[:-1])])
     links, counts = [], []
     for ends, (m, after) in zip(pairwise(starts), pairwise(order), strict=True):
-        table = contingency(partitions.codes[m], partitions.codes[after]).tocoo()
+        both = partitions.codes[m], partitions.codes[after]
+        table = sp.coo_array((np.ones_like(both[0], dtype=np.int64), both)).tocsr().tocoo()
         links.append(np.stack(table.coords, axis=1) + ends)
         counts.append(table.data)
     return ResolutionTree(
