@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks.values import check_names, check_path
+from wellsep._checks.values import check_path
 from wellsep._files.arrays import Stored, to_json
 from wellsep._files.maps import Version, map_file
 from wellsep._text.sentences import listing, printable, quoted
 from wellsep.adapters.columns import made_in, propose, why_no_clustering
-from wellsep.adapters.stores import matching, require
+from wellsep.adapters.stores import matching, patterns_of, require
 from wellsep.distances.matrix import Distances
 from wellsep.runs import Runs
 from wellsep.runs.collection import Features
@@ -285,27 +285,19 @@ def _foreign(group: Any, seen: set[Any]) -> Iterator[str]:
 
 
 def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
-    keys, columns, open_labels = parts.keys, parts.columns, parts.open_labels
-    if labels is None:
-        raise ValueError(_without_labels(columns, open_labels))
+    keys = parts.keys
+    values, notes = _clusterings(parts, labels)
     # The matrix itself is a space only when it is named: "*" means the embeddings.
-    if spaces is not None and not isinstance(spaces, str):
-        spaces = check_names("spaces", spaces)
-    named = [] if spaces is None else spaces.split(",") if isinstance(spaces, str) else spaces
-    words = [name.strip() for name in named]
+    words = [] if spaces is None else patterns_of(spaces, "spaces")
     matrix = [word for word in words if word == "X" or word.startswith(OBSP)]
-    chosen = keys if spaces is None else matching(spaces, keys + matrix, "spaces")
+    chosen = keys if spaces is None else matching(words, keys + matrix, "spaces")
     if not chosen:
         raise ValueError("spaces must name a key of obsm, got none: obsm is empty.")
     opened = {key: parts.open_space(key) for key in dict.fromkeys([*keys, *chosen])}
     layouts = layouts_of({key: opened[key] for key in keys})
-    notes = []
     if spaces is None and len(layouts) < len(chosen):
         chosen = [key for key in keys if key not in layouts]
-        if layouts:
-            notes.append(_about_layouts(layouts))
-    values, left_out = _clusterings(labels, matching(labels, columns, "labels"), open_labels)
-    notes += _about_left_out(left_out)
+        notes = [_about_layouts(layouts), *notes] if layouts else notes
     base = Runs.from_parts(
         {key: opened[key] for key in chosen},
         values,
@@ -317,16 +309,16 @@ def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
         tuple(run._with(params=params.get(run.name, {})) for run in base),
         layouts={key: opened[key] for key in layouts},
         notes=tuple(notes),
-        objects=_about_objects([c for c in columns if c not in values], open_labels),
+        objects=_about_objects(parts, values),
         features=parts.features,
     )
 
 
-def _about_objects(columns: list[str], open_column: Callable[[str], Any]) -> dict[str, np.ndarray]:
+def _about_objects(parts: Parts, ranked: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """The columns that are no clustering to rank, as numbers or texts; a missing text is empty."""
     found = {}
-    for column in columns[:MOST_COLUMNS]:
-        values = np.asarray(open_column(column))
+    for column in [name for name in parts.columns if name not in ranked][:MOST_COLUMNS]:
+        values = np.asarray(parts.open_labels(column))
         if values.dtype.kind not in "iuf":
             texts = ["" if one is None else str(one) for one in values]
             values = np.array(["" if text in _MISSING else text for text in texts])
@@ -337,45 +329,33 @@ def _about_objects(columns: list[str], open_column: Callable[[str], Any]) -> dic
 def clusterings_of(source: Any, labels: Any) -> Runs:
     """The chosen columns of obs as runs without embeddings; AnnData may have none."""
     with opened_anndata(source) as parts:
-        if labels is None:
-            raise ValueError(_without_labels(parts.columns, parts.open_labels))
-        chosen = matching(labels, parts.columns, "labels")
-        values, left_out = _clusterings(labels, chosen, parts.open_labels)
-        return Runs(
-            tuple(Runs.from_parts(None, values, ids=parts.ids)), notes=_about_left_out(left_out)
+        values, notes = _clusterings(parts, labels)
+        return Runs(tuple(Runs.from_parts(None, values, ids=parts.ids)), notes=tuple(notes))
+
+
+def _clusterings(parts: Parts, labels: Any) -> tuple[dict[str, Any], list[str]]:
+    """The chosen columns, and a note on those that a star found and that are no clusterings."""
+    columns = parts.columns
+    if labels is None:
+        found = propose({column: parts.open_labels(column) for column in columns})
+        got, there = "labels must name columns of obs, got None", quoted(columns, 20)
+        if not found:
+            raise ValueError(f"{got}; there are {there}.")
+        raise ValueError(
+            f"{got}; these look like clusterings: labels={found!r} "
+            f"(in the shell: --labels '{found}'). There are {there}."
         )
-
-
-def _about_left_out(left_out: Mapping[str, str]) -> tuple[str, ...]:
-    if not left_out:
-        return ()
-    what = listing(f"{name!r} ({why})" for name, why in left_out.items())
-    return (f"Left out, because they are no clusterings: {what}.",)
-
-
-def _clusterings(
-    labels: Any, chosen: list[str], open_labels: Any
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The chosen columns, and why some that a star found are none."""
-    words = labels.split(",") if isinstance(labels, str) else check_names("labels", labels)
-    named = {word.strip() for word in words}
-    values = {column: open_labels(column) for column in chosen}
-    reasons = {c: why_no_clustering(values[c]) for c in chosen if c not in named}
+    named = patterns_of(labels, "labels")
+    values = {column: parts.open_labels(column) for column in matching(named, columns, "labels")}
+    reasons = {c: why_no_clustering(values[c]) for c in values if c not in named}
     left_out = {column: why for column, why in reasons.items() if why is not None}
-    if len(left_out) == len(chosen):
-        what = listing(f"{name!r} ({why})" for name, why in left_out.items())
+    if not left_out:
+        return values, []
+    what = listing(f"{name!r} ({why})" for name, why in left_out.items())
+    if len(left_out) == len(values):
         raise ValueError(f"labels must name clusterings, got {what}.")
-    return {column: values[column] for column in chosen if column not in left_out}, left_out
-
-
-def _without_labels(columns: list[str], open_labels: Any) -> str:
-    found = propose({column: open_labels(column) for column in columns})
-    if not found:
-        return f"labels must name columns of obs, got None; there are {quoted(columns, 20)}."
-    return (
-        f"labels must name columns of obs, got None; these look like clusterings: "
-        f"labels={found!r} (in the shell: --labels '{found}'). There are {quoted(columns, 20)}."
-    )
+    kept = {column: values[column] for column in values if column not in left_out}
+    return kept, [f"Left out, because they are no clusterings: {what}."]
 
 
 def layouts_of(opened: Mapping[str, Any]) -> list[str]:

@@ -209,20 +209,17 @@ def _client(tracking_uri: str | os.PathLike[str] | None, reading: bool = False) 
     if tracking_uri is not None and not isinstance(tracking_uri, str):
         tracking_uri = check_path("tracking_uri", tracking_uri)
     uri = None if tracking_uri is None else str(tracking_uri)
-    folder = None
+    folder = None if uri in (None, "databricks") else _local(uri)
     if uri is not None and urlparse(uri).scheme in ("http", "https"):
         check_server(uri)
-    if uri is not None:
-        if reading:
-            sqlite_file(uri)
-        scheme = urlparse(uri).scheme
-        if scheme == "file" or (len(scheme) < 2 and uri != "databricks"):
-            folder = Path(url2pathname(urlparse(uri).path) if scheme == "file" else uri)
-            if reading and not folder.is_dir():
-                raise FileNotFoundError(
-                    f"tracking_uri must be an existing folder, got no folder {folder}."
-                )
-            uri = folder.resolve().as_uri()
+    if uri is not None and reading:
+        sqlite_file(uri)
+    if folder is not None:
+        if reading and not folder.is_dir():
+            raise FileNotFoundError(
+                f"tracking_uri must be an existing folder, got no folder {folder}."
+            )
+        uri = folder.resolve().as_uri()
     try:
         with _folder_store_allowed(folder is not None):
             return mlflow.MlflowClient(tracking_uri=uri)
@@ -231,6 +228,14 @@ def _client(tracking_uri: str | os.PathLike[str] | None, reading: bool = False) 
             f"tracking_uri must be a tracking store that MLflow can open, got {uri}: {error} "
             "Databases need more: pip install sqlalchemy alembic."
         ) from error
+
+
+def _local(uri: str) -> Path | None:
+    """The path that a URI means on this machine, or None; a drive of Windows is no scheme."""
+    parsed = urlparse(uri)
+    if parsed.scheme == "file":
+        return Path(url2pathname(parsed.path))
+    return Path(uri) if len(parsed.scheme) < 2 else None
 
 
 @contextlib.contextmanager
@@ -296,10 +301,8 @@ def _artifacts(client: Any, logged: Any, wanted: dict[str, str], cache: Any) -> 
     """The wanted artifacts that exist, as local files; and the manifest next to the labels."""
     parent = wanted["labels"].rpartition("/")[0]
     wanted = {**wanted, "manifest": f"{parent}/run.json".lstrip("/")}
-    parsed = urlparse(logged.info.artifact_uri)
-    if parsed.scheme == "file" or len(parsed.scheme) < 2:
-        uri = logged.info.artifact_uri
-        root = Path(url2pathname(parsed.path) if parsed.scheme == "file" else uri)
+    root = _local(logged.info.artifact_uri)
+    if root is not None:
         return {kind: root / path for kind, path in wanted.items() if (root / path).is_file()}
     run_id = logged.info.run_id
     folders = {path.rpartition("/")[0] for path in wanted.values()}
@@ -327,28 +330,19 @@ def _download(client: Any, run_id: str, path: str, target: Path) -> None:
 def _read(logged: Any, files: dict[str, Path], ambiguous: bool) -> Run:
     info, data = logged.info, logged.data
     name = f"{info.run_name} ({info.run_id[:8]})" if ambiguous else info.run_name or info.run_id
-    manifest: dict[str, Any] = {}
-    if "manifest" in files:
-        manifest = read_manifest(files["manifest"], f"run.json of run {name!r}")
-    tags = {k: v for k, v in data.tags.items() if not k.startswith("mlflow.")}
+    what = f"run.json of run {name!r}"
+    manifest = read_manifest(files["manifest"], what) if "manifest" in files else {}
     arrays: dict[str, Any] = {
         kind: stored_npy(files[kind], f"{kind} of run {name!r}") for kind in FILES if kind in files
     }
-    facts = {
-        kind: plain_mapping(manifest.get(kind), f"{kind} of run {name!r}")
+    params, metadata = (
+        plain_mapping(manifest.get(kind), f"{kind} of run {name!r}")
         for kind in ("params", "metadata")
-    }
-    return Run(
-        name,
-        **arrays,
-        params={**{k: _number(v) for k, v in data.params.items()}, **facts["params"]},
-        metadata={
-            **facts["metadata"],
-            "metrics": dict(data.metrics),
-            "tags": tags,
-            "run_id": info.run_id,
-        },
     )
+    tags = {k: v for k, v in data.tags.items() if not k.startswith("mlflow.")}
+    known = {"metrics": dict(data.metrics), "tags": tags, "run_id": info.run_id}
+    params = {**{k: _number(v) for k, v in data.params.items()}, **params}
+    return Run(name, **arrays, params=params, metadata={**metadata, **known})
 
 
 def _number(text: str) -> Any:

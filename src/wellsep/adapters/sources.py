@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wellsep._checks.values import check_names, check_path
+from wellsep._checks.values import check_path
 from wellsep._files.limits import is_anndata
 from wellsep._plugins import read_plugins, refuse_plugin
 from wellsep._text.sentences import quoted, shown
@@ -19,7 +19,7 @@ from wellsep.adapters.anndata import opened_anndata, runs_from_anndata
 from wellsep.adapters.columns import made_in, why_no_clustering
 from wellsep.adapters.mlflow import runs_from_mlflow
 from wellsep.adapters.optuna import runs_from_optuna
-from wellsep.adapters.stores import matching, sqlite_file
+from wellsep.adapters.stores import matching, patterns_of, sqlite_file
 from wellsep.runs import Runs, load_runs
 from wellsep.runs.collection import join_runs
 from wellsep.tables.reading import read_table
@@ -79,10 +79,8 @@ def load_any(
     ...     list(load_any(folder, labels="k*").partitions)
     ['k1', 'k2']
     """
-    if spaces is not None:
-        spaces = spaces if isinstance(spaces, str) else check_names("spaces", spaces)
-    if labels is not None:
-        labels = labels if isinstance(labels, str) else check_names("labels", labels)
+    spaces = None if spaces is None else patterns_of(spaces, "spaces")
+    labels = None if labels is None else patterns_of(labels, "labels")
     if isinstance(source, list | tuple) and len(source) == 1:
         source = source[0]
     if isinstance(source, list | tuple):
@@ -108,7 +106,7 @@ def load_any(
             spaces=None if spaces is None else matching(spaces, runs.spaces, "spaces"),
             partitions=None if labels is None else matching(labels, runs.partitions, "labels"),
         )
-    return runs if pairs is None else _paired(runs, pairs)
+    return _paired(runs, pairs)
 
 
 def _from_table(path: Path, chosen: bool) -> Runs:
@@ -150,36 +148,27 @@ def _paired(runs: Runs, pairs: str | Mapping[str, str] | None, *, partly: bool =
 
 def _load_several(
     sources: Sequence[Any],
-    spaces: str | Iterable[str] | None,
-    labels: str | Iterable[str] | None,
+    spaces: list[str] | None,
+    labels: list[str] | None,
     pairs: str | Mapping[str, str] | None,
 ) -> Runs:
-    """All runs of the sources. A pattern must match in one of them, not in each.
-
-    Pairs are looked for in each source, by the names that it has there, and then between them.
-    """
+    """All runs of the sources; a pattern must match in one of them, not in each."""
     if not sources:
         raise ValueError("source must name at least one source, got none.")
     parts = {}
     for path, part in zip(_short_paths(sources), sources, strict=True):
         chosen = _for_anndata(part, spaces, labels) if _kind_of(part)[0] == "anndata" else {}
         parts[path] = load_any(part, **chosen)
-    kinds = {"spaces": (spaces, "spaces"), "labels": (labels, "partitions")}
-    kept = {
-        kind: None
-        if wanted is None
-        else matching(
-            wanted,
-            dict.fromkeys(name for runs in parts.values() for name in getattr(runs, attribute)),
-            kind,
-        )
-        for kind, (wanted, attribute) in kinds.items()
-    }
-    smaller = {path: _only(runs, kept["spaces"], kept["labels"]) for path, runs in parts.items()}
+    if spaces is not None:
+        there = dict.fromkeys(name for runs in parts.values() for name in runs.spaces)
+        spaces = matching(spaces, there, "spaces")
+    if labels is not None:
+        there = dict.fromkeys(name for runs in parts.values() for name in runs.partitions)
+        labels = matching(labels, there, "labels")
+    smaller = {path: _only(runs, spaces, labels) for path, runs in parts.items()}
     left = {path: runs for path, runs in smaller.items() if runs is not None}
-    paired = {path: _paired(runs, pairs, partly=True) for path, runs in left.items()}
-    notes = dict.fromkeys(note for runs in left.values() for note in runs.notes)
-    joined = replace(join_runs(paired), notes=tuple(notes))
+    # Pairs are looked for in each source, by the names that it has there, then between sources.
+    joined = join_runs({path: _paired(runs, pairs, partly=True) for path, runs in left.items()})
     for entry in [{p: s} for p, s in pairs.items()] if isinstance(pairs, Mapping) else [pairs]:
         fits = entry is not None and any(
             made_in(entry, runs.partitions, runs.spaces, partly=True) for runs in left.values()
@@ -188,16 +177,15 @@ def _load_several(
     return joined
 
 
-def _for_anndata(source: Any, spaces: Any, labels: Any) -> dict[str, Any]:
+def _for_anndata(source: Any, spaces: list[str] | None, labels: list[str] | None) -> dict[str, Any]:
     """The patterns that fit something in AnnData; all of them where none does, to be refused."""
     with opened_anndata(source) as parts:
         names = {"spaces": [*parts.keys, "X"], "labels": parts.columns}
-    chosen = {}
-    for kind, wanted in (("spaces", spaces), ("labels", labels)):
-        words = wanted.split(",") if isinstance(wanted, str) else wanted
-        fits = [word for word in words or () if fnmatch.filter(names[kind], word.strip())]
-        chosen[kind] = fits or wanted
-    return chosen
+    wanted = {"spaces": spaces, "labels": labels}
+    return {
+        kind: [word for word in words or () if fnmatch.filter(names[kind], word)] or words
+        for kind, words in wanted.items()
+    }
 
 
 def _only(runs: Runs, spaces: list[str] | None, labels: list[str] | None) -> Runs | None:

@@ -36,6 +36,12 @@ def require(module: str, extra: str) -> Any:
         ) from error
 
 
+def patterns_of(wanted: str | Iterable[str], what: str) -> list[str]:
+    """Patterns of names as a list; a text is split at commas."""
+    patterns = wanted.split(",") if isinstance(wanted, str) else check_names(what, wanted)
+    return [pattern.strip() for pattern in patterns]
+
+
 def matching(wanted: str | Iterable[str], there: Iterable[str], what: str) -> list[str]:
     """Names that fit one of the patterns (``*``, ``?``, ``[…]``), in the order of ``there``.
 
@@ -46,9 +52,8 @@ def matching(wanted: str | Iterable[str], there: Iterable[str], what: str) -> li
     ['batch', 'leiden_1', 'leiden_2']
     """
     there = list(there)
-    patterns = wanted.split(",") if isinstance(wanted, str) else check_names(what, wanted)
     found: set[str] = set()
-    for pattern in (p.strip() for p in patterns):
+    for pattern in patterns_of(wanted, what):
         fits = [pattern] if pattern in there else fnmatch.filter(there, pattern)
         if not fits:
             raise ValueError(

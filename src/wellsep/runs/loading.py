@@ -222,9 +222,8 @@ def _sort_in(entry: Path, tables: dict[str, dict[str, Path]]) -> None:
 
 
 def _read_tables(name: str, files: dict[str, Path]) -> Run:
-    manifest: dict[str, Any] = {}
-    if "manifest" in files:
-        manifest = read_manifest(files["manifest"], f"run.json of run {name!r}")
+    what = f"run.json of run {name!r}"
+    manifest = read_manifest(files["manifest"], what) if "manifest" in files else {}
     arrays: dict[str, Any] = {}
     ids: dict[str, Any] = {}
     for kind in FILES:
