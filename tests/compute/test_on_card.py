@@ -107,14 +107,6 @@ def test_margins_are_those_of_the_host(memory, as_card):
     assert np.isfinite(ours[30:]).all()
 
 
-def test_clusters_can_be_numbered_by_first_appearance():
-    from wellsep.compute.engine.device.representatives import Batch, by_first_appearance
-
-    codes = torch.tensor([[2, 0, -1, 2, 1, 0], [1, 1, 0, 2, -1, 0]])
-    fresh = by_first_appearance(Batch([0, 1], 3, codes)).codes
-    assert fresh.tolist() == [[0, 1, -1, 0, 2, 1], [0, 0, 1, 2, -1, 1]]
-
-
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
 def test_a_histogram_selects_as_sorting_does(metric):
     from wellsep.compute.engine.device.extremes import select_on_device

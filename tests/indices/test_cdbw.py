@@ -8,7 +8,7 @@ from golden import labelled_cases, read_case, read_json
 from scipy.spatial.distance import cdist
 
 import wellsep as ws
-from wellsep.compute.statistics.cluster_representatives import farthest_first
+from wellsep.compute.statistics.cluster_representatives import farthest_first, ordered_codes
 
 # Two objects of iris tie for a representative; rounding decides, and decided otherwise there.
 TIED = {("iris", "true")}
@@ -94,6 +94,12 @@ def test_it_is_what_the_equations_spell_out(seed, r):
     X = rng.normal(size=(200, 3)) + 3 * rng.normal(size=(4, 3))[y]
     ours = ws.cdbw_score(X, y, n_representatives=r)
     assert ours == pytest.approx(_brute(X, y, r), rel=1e-10)
+
+
+def test_clusters_can_be_numbered_by_first_appearance():
+    codes = [[2, 0, -1, 2, 1, 0], [1, 1, 0, 2, -1, 0]]
+    fresh = [ordered_codes(np.array(own), "first").tolist() for own in codes]
+    assert fresh == [[0, 1, -1, 0, 2, 1], [0, 0, 1, 2, -1, 1]]
 
 
 def test_representatives_are_chosen_farthest_first():

@@ -38,33 +38,33 @@ class Representatives(NamedTuple):
 def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Options: ``count`` of representatives; ``rule`` of the radii, "mean" or "first" (of the two
     clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
-    if not device_usable(task.space.X):
-        return _represented_on_host(task, wants)
-    device = load("wellsep.compute.engine.device.representatives")
-    found = device.represented_on_device(task, wants, SHRINK)
-    return {
-        w: [Representatives(each[0], Between(*each[1:3]), each[3]) for each in partitions]
-        for w, partitions in found.items()
-    }
-
-
-def _represented_on_host(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    """One partition after the other."""
-    task.space.refuse_sparse()
-    X, n_partitions = host(task.space.X).astype(np.float64), len(task.partitions)
-    X -= np.round(task.space.shift)
-    found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
-
-    def visit(m: int) -> None:
-        for w in wants:
-            codes = _ordered(task.partitions.codes[m], w.get("order"))
-            found[w][m] = _represent(X, codes, w, task.space.unit)
-
-    in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
+    found: dict[Want, list[Any]] = {}
+    for w in wants:
+        codes = np.stack([ordered_codes(own, w.get("order")) for own in task.partitions.codes])
+        if device_usable(task.space.X):
+            device = load("wellsep.compute.engine.device.representatives")
+            made = device.represented_on_device(task, codes, w, SHRINK)
+            found[w] = [Representatives(each[0], Between(*each[1:3]), each[3]) for each in made]
+        else:
+            found[w] = _represented_on_host(task, codes, w)
     return found
 
 
-def _ordered(codes: np.ndarray, order: str) -> np.ndarray:
+def _represented_on_host(task: Task, codes: np.ndarray, w: Want) -> list[Any]:
+    """One partition after the other."""
+    task.space.refuse_sparse()
+    X = host(task.space.X).astype(np.float64)
+    X -= np.round(task.space.shift)
+    found: list[Any] = [None] * len(codes)
+
+    def visit(m: int) -> None:
+        found[m] = _represent(X, codes[m], w, task.space.unit)
+
+    in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(len(codes))]]))
+    return found
+
+
+def ordered_codes(codes: np.ndarray, order: str) -> np.ndarray:
     """Clusters numbered as sorted labels, or by first appearance."""
     if order == "sorted":
         return codes

@@ -14,12 +14,12 @@ from wellsep.compute.data.device_rows import row_parts, to_device
 from wellsep.compute.data.rows import host
 from wellsep.compute.metrics.table import rows_of, squares
 from wellsep.compute.requests import Task, Want
-from wellsep.partitions import Partitions
 
 
 class Batch(NamedTuple):
     """g partitions of the same n objects into k clusters each."""
 
+    space: Any
     which: list[int]  # (g,) their places among all partitions
     k: int
     codes: torch.Tensor  # (g, n) int64, -1 where not counted
@@ -37,35 +37,26 @@ class Batch(NamedTuple):
         """(g, n) codes to index with: an object that is not counted gets the first cluster."""
         return self.codes[:, rows].clamp(min=0)
 
+    def totals(self, values: torch.Tensor) -> torch.Tensor:
+        """(g, K) sums over clusters of ``values`` (g, n)."""
+        sums = self.space.partition_sums(values, self.codes, np.full(len(self.which), self.k))
+        return sums.reshape(-1, self.k)
 
-def batches(
-    partitions: Partitions, codes: torch.Tensor, bytes_per_cluster: float
-) -> Iterator[Batch]:
-    """Partitions grouped by their number of clusters, as many at once as the budget allows.
+    def sums(self, rows: torch.Tensor) -> torch.Tensor:
+        """(g, K, d) sums over clusters of rows (n, d)."""
+        sums = self.space.cluster_sums(rows, self.codes, np.full(len(self.which), self.k))
+        return sums.reshape(len(self.which), self.k, -1)
 
-    ``codes`` are those of all partitions (M, n), on the device.
-    """
-    counts = partitions.n_clusters
+
+def batches(task: Task, codes: np.ndarray, bytes_per_cluster: float) -> Iterator[Batch]:
+    """Partitions grouped by their number of clusters, as many at once as the budget allows."""
+    counts = task.partitions.n_clusters
     for k in np.unique(counts).tolist():
         group = np.flatnonzero(counts == k)
         at_once = max(1, int(budget_bytes() / max(k * bytes_per_cluster, 1.0)))
         for start in range(0, len(group), at_once):
             which = group[start : start + at_once]
-            whole = len(which) == len(codes)
-            chosen = codes if whole else codes[torch.as_tensor(which, device=codes.device)]
-            yield Batch(which.tolist(), k, chosen.to(torch.int64))
-
-
-def totals(values: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """(g, K) sums over clusters of ``values`` (g, n); always added in the same order.
-
-    With a thousand clusters a table of (g, K, n) would be far larger than the data.
-    """
-    shape, kind = (len(batch.which), batch.k), {"dtype": values.dtype, "device": values.device}
-    sums, zero = torch.zeros(shape, **kind), torch.zeros((), **kind)
-    for rows in row_parts(values.shape[1], 16.0 * shape[0] * shape[1]):
-        sums += torch.where(batch.members(rows), values[:, None, rows], zero).sum(dim=-1)
-    return sums
+            yield Batch(task.space, which.tolist(), k, task.space.index(codes[which]))
 
 
 def own_squares(X: torch.Tensor, points: torch.Tensor, batch: Batch) -> torch.Tensor:
@@ -81,18 +72,6 @@ def own_squares(X: torch.Tensor, points: torch.Tensor, batch: Batch) -> torch.Te
     return found
 
 
-def cluster_sums(X: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """(g, K, d) sums of rows and (g, K) masses."""
-    g, k = len(batch.which), batch.k
-    sums = torch.zeros((g * k, X.shape[1]), dtype=X.dtype, device=X.device)
-    mass = torch.zeros(g * k, dtype=X.dtype, device=X.device)
-    for rows in row_parts(len(X), 8 * g * k * 2):
-        table = batch.members(rows).reshape(g * k, -1).to(X.dtype)
-        sums += table @ X[rows]
-        mass += table.sum(dim=1)
-    return sums.reshape(g, k, -1), mass.reshape(g, k)
-
-
 class _Clusters(NamedTuple):
     """All clusters of a batch, about the mean of the space."""
 
@@ -106,39 +85,26 @@ class _Clusters(NamedTuple):
 
 
 def represented_on_device(
-    task: Task, wants: list[Want], shrink: np.ndarray
-) -> dict[Want, list[tuple[np.ndarray, ...]]]:
-    """(deviations, distances, densities, shares) of each partition."""
+    task: Task, codes: np.ndarray, w: Want, shrink: np.ndarray
+) -> list[tuple[np.ndarray, ...]]:
+    """(deviations, distances, densities, shares) of each partition, its clusters in ``codes``."""
+    unit = task.space.unit
     X = task.space.X.to(torch.float64) - to_device(np.round(task.space.shift), task.space.X)
-    codes, partitions = task.space.asarray(task.partitions.codes), task.partitions
-    found: dict[Want, list[Any]] = {w: [None] * len(partitions) for w in wants}
-    for w in wants:
-        each = 24.0 * (task.space.n + w.get("count") * task.space.d)  # bytes of a cluster
-        for batch in batches(partitions, codes, each):
-            if w.get("order") == "first":
-                batch = by_first_appearance(batch)
-            clusters = _describe(X, batch, w.get("count"))
-            distance, density = _between(X, clusters, w.get("rule"))
-            shares = _near(X, clusters, w.get("rule"), task.space.unit, shrink)
-            parts = [host(p) for p in (clusters.deviations, distance, density, shares)]
-            for m, deviation, apart, dense, share in zip(batch.which, *parts, strict=True):
-                apart, deviation = apart * task.space.unit, deviation * task.space.unit
-                found[w][m] = (deviation, apart, dense, share)
+    found: list[Any] = [None] * len(codes)
+    each = 24.0 * (task.space.n + w.get("count") * task.space.d)  # bytes of a cluster
+    for batch in batches(task, codes, each):
+        clusters = _describe(X, batch, w.get("count"))
+        distance, density = _between(X, clusters, w.get("rule"))
+        shares = _near(X, clusters, w.get("rule"), unit, shrink)
+        lengths = [host(clusters.deviations) * unit, host(distance) * unit]
+        parts = zip(batch.which, *lengths, host(density), host(shares), strict=True)
+        for m, *of_partition in parts:
+            found[m] = tuple(of_partition)
     return found
 
 
-def by_first_appearance(batch: Batch) -> Batch:
-    """Clusters numbered as they first appear among the objects."""
-    n = batch.codes.shape[1]
-    place = torch.arange(n, device=batch.codes.device)
-    first = torch.where(batch.members(), place, n).amin(dim=-1)  # (g, K)
-    rank = first.argsort(dim=1).argsort(dim=1)
-    fresh = rank.gather(1, batch.safe())
-    return batch._replace(codes=torch.where(batch.codes >= 0, fresh, -1))
-
-
 def _describe(X: torch.Tensor, batch: Batch, count: int) -> _Clusters:
-    sums, size = cluster_sums(X, batch)
+    sums, size = batch.sums(X), batch.totals(torch.ones_like(batch.codes, dtype=X.dtype))
     centers = sums / size[..., None]
     squares, members = _to_centres(X, sums, size, batch), batch.members()
     reach = (X * X).sum(dim=1).max()
@@ -147,7 +113,7 @@ def _describe(X: torch.Tensor, batch: Batch, count: int) -> _Clusters:
     squares = torch.where(flat.gather(1, batch.safe()), 0.0, squares)
     chosen, valid = farthest_first(X, batch, members, squares, flat, count)
     points = torch.where(flat[:, :, None, None], centers[:, :, None], X[chosen])
-    scatter = totals(squares, batch)
+    scatter = batch.totals(squares)
     deviations = (scatter / (size - 1).clamp(min=1)).sqrt()
     return _Clusters(batch, size, centers, squares, points, valid, deviations)
 
@@ -284,7 +250,7 @@ def _near(
             # about the centre a shrunk representative is a multiple of itself
             squares = clusters.squares[:, None, rows] - 2 * keep * products + keep**2 * own
             seen = ((squares.clamp_(min=0) < bound) & valid).sum(dim=1)
-            counts[:, s] += totals(seen.to(X.dtype), part)
+            counts[:, s] += part.totals(seen.to(X.dtype))
     return counts / (clusters.size * clusters.valid.sum(dim=-1))[:, None]
 
 
