@@ -57,7 +57,7 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
     heights = np.ones(n_simulations)
     if n <= 3:  # three points in any position are 1/(2n) from a unimodal function
         return heights / (2 * n)
-    dips = compiled_dips(n_simulations, n)
+    dips, upto = compiled_dips(n_simulations, n), np.arange(1.0, n + 1.0)
     n_rows = max(1, CHUNK // n)
     for start in range(0, n_simulations, n_rows):
         stop = min(start + n_rows, n_simulations)
@@ -66,13 +66,11 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
         np.maximum(spacings, 4 * n * np.finfo(float).eps, out=spacings)
         rows = np.zeros((stop - start, n))
         np.cumsum(spacings, axis=1, out=rows[:, 1:])
-        heights[start:stop] = _dips_of_rows(rows) if dips is None else dips(rows)[:, 0]
+        if dips is None:
+            heights[start:stop] = [dip_of_steps(row, upto - 1.0, upto).height for row in rows]
+        else:
+            heights[start:stop] = dips(rows)[:, 0]
     return heights / (2 * n)
-
-
-def _dips_of_rows(rows: np.ndarray) -> np.ndarray:
-    upto = np.arange(1.0, rows.shape[1] + 1.0)
-    return np.array([dip_of_steps(row, upto - 1.0, upto).height for row in rows])
 
 
 def compiled_dips(n_rows: int, n: int) -> Callable[[np.ndarray], np.ndarray] | None:

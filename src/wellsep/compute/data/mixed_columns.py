@@ -195,18 +195,13 @@ def _read_column(series: Any, name: str) -> Any:
             return series.to_numpy().astype(np.float64)
         return np.array([np.nan if _is_missing(v) else v for v in series.to_list()], float)
     if dtype == nw.Boolean or dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
-        return _Words(series.to_list(), _own_levels(series))
+        native: Any = getattr(series.to_native(), "dtype", None)  # of pandas, perhaps ordered
+        ordered = getattr(native, "ordered", False)
+        return _Words(series.to_list(), list(native.categories) if ordered else None)
     raise TypeError(
         f"frame must have columns of numbers, booleans, text or categories, got {name!r} of type "
         f"{dtype}; turn it into numbers, or drop it."
     )
-
-
-def _own_levels(series: Any) -> list[Any] | None:
-    """Levels of a pandas categorical that says it is ordered."""
-    native = series.to_native()
-    dtype: Any = getattr(native, "dtype", None)
-    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
 
 
 class _Words(list):
@@ -240,22 +235,21 @@ def _number(column: Any, name: str, ordered: Mapping[str, Sequence[Any]]) -> np.
 
 
 def _binary(column: Any, name: str) -> np.ndarray:
-    values = [None if _is_missing(v) else v for v in column]
-    if not {v for v in values if v is not None} <= {0, 1}:
-        wrong = next(v for v in values if v is not None and v not in (0, 1))
+    wrong = [v for v in column if not _is_missing(v) and v not in (0, 1)]
+    if wrong:
         raise ValueError(
-            f"asymmetric must name columns of booleans or of 0 and 1, got {name!r} with {wrong}."
+            f"asymmetric must name columns of booleans or of 0 and 1, got {name!r} with {wrong[0]}."
         )
-    return np.array([MISSING if v is None else int(v) for v in values], np.int32)
+    return _coded(column, {0: 0, 1: 1})
 
 
 def _positions(column: Any, levels: list[Any], name: str) -> np.ndarray:
-    place = {v: float(k) for k, v in enumerate(levels)}
-    values = [None if _is_missing(v) else v for v in column]
-    unknown = [v for v in values if v is not None and v not in place]
+    place = {level: code for code, level in enumerate(levels)}
+    unknown = [v for v in column if not _is_missing(v) and v not in place]
     if unknown:
         raise ValueError(
             f"ordered[{name!r}] must hold every level of the column, got none for "
             f"{shown(unknown[0])}."
         )
-    return np.array([np.nan if v is None else place[v] for v in values])
+    codes = _coded(column, place)
+    return np.where(codes == MISSING, np.nan, codes)

@@ -35,10 +35,9 @@ class Patterns(NamedTuple):
 
 def patterns_of(table: MixedTable) -> Patterns:
     c = table._columns
-    known = np.hstack([c.known, c.codes != MISSING])
-    absent = np.hstack([np.zeros_like(c.known), (c.codes == 0) & c.asymmetric])
     _, first, of_row = np.unique(_keys(table), return_index=True, return_inverse=True)
-    known, absent = known[first], absent[first]
+    known = np.hstack([c.known, c.codes != MISSING])[first]
+    absent = np.hstack([np.zeros_like(c.known), (c.codes == 0) & c.asymmetric])[first]
     weights = np.concatenate([c.number_weights, c.code_weights])
     total = (known * weights) @ known.T - (absent * weights) @ absent.T
     return Patterns(of_row.reshape(-1), known, absent, total)
@@ -90,19 +89,16 @@ def column_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, np.ndarra
 def _clusters(
     task: Task, table: MixedTable, patterns: Patterns
 ) -> Iterator[tuple[int, _ClusterPart]]:
-    offsets = task.partitions.offsets
-    weights = task.weights
-    for m, codes in enumerate(task.partitions.codes):
-        key = np.where(codes < 0, -1, codes.astype(np.int64) * len(patterns.known))
-        key = np.where(codes < 0, -1, key + patterns.of_row)
-        order = np.argsort(key, kind="stable")
-        order = order[int((key < 0).sum()) :]
+    weights = task.weights_or_ones()
+    for offset, codes in zip(task.partitions.offsets.tolist(), task.partitions.codes, strict=False):
+        key = codes.astype(np.int64) * len(patterns.known) + patterns.of_row
+        order = np.argsort(np.where(codes < 0, -1, key), kind="stable")[int((codes < 0).sum()) :]
         if not len(order):
             continue
         for members in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
             cluster, pattern = divmod(int(key[members[0]]), len(patterns.known))
-            mass = np.ones(len(members)) if weights is None else weights[members]
-            yield int(offsets[m]) + cluster, _ClusterPart(table, patterns, pattern, members, mass)
+            part = _ClusterPart(table, patterns, pattern, members, weights[members])
+            yield offset + cluster, part
 
 
 class _ClusterPart:

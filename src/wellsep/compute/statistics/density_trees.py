@@ -113,7 +113,11 @@ def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]
         plain, first = metric == find("euclidean"), one.get("ties") == "hdbscan"
         order = np.arange(space.n) if first else _order_of_rows(space)
         clusters, numbers = distinct_clusters(task.partitions.codes[:, order])
-        pairs = _euclidean(_rows(space)[order]) if plain else MetricPairs(space, metric, order)
+        if plain:
+            X = _rows(space)[order]
+            pairs = Dissimilarities(rows_of(X - X.mean(axis=0)), close=CLOSE)
+        else:
+            pairs = MetricPairs(space, metric, order)
         table = None
         if first:
             distances = _as_in_hdbscan(space, metric, pairs)
@@ -134,10 +138,6 @@ def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]
                 separation[sizes > 1] = _separation(pairs, table, some, jobs)
             found[one].append(DensityTrees(sizes, sparseness, separation, space.n))
     return found
-
-
-def _euclidean(X: np.ndarray) -> Dissimilarities:
-    return Dissimilarities(rows_of(X - X.mean(axis=0)), close=CLOSE)
 
 
 def _rows(space: Space) -> np.ndarray:

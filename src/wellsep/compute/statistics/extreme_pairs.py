@@ -76,7 +76,7 @@ def provide_extremes(task: Any, wants: list[Want]) -> dict[Want, list[Any]]:
         mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
         names = {w.name for w in mine}
         values = task.either(_all_together, _by_pairs)(task, metric, names)
-        found.update({w: list(values[w.name]) for w in mine})
+        found |= {w: list(values[w.name]) for w in mine}
     return found
 
 

@@ -145,11 +145,9 @@ def _select_by_pairs(
     task: Any, metric: Metric, m: int, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same where two blocks of rows come together at a time."""
-    reach = None
-    if metric.finish is not None:
-        reach = task.fold([Pass(_reach, (metric, m))])[0].value
-    sweep = partial(task.fold_pairs, _of_two, metric, m)
-    return histogram_sums(sweep, reach, counts)
+    known = metric.finish is not None
+    reach = task.fold([Pass(_reach, (metric, m))])[0].value if known else None
+    return histogram_sums(partial(task.fold_pairs, _of_two, metric, m), reach, counts)
 
 
 def _reach(block: Any, metric: Metric, m: int) -> Largest:
@@ -176,17 +174,12 @@ def _of_two(
     X = left.space.X[mine] if own else np.vstack([left.space.X[mine], right.space.X[theirs]])
     space = Space(X, 1, origin=left.space.origin)
     table, _ = _distances(space, metric, np.arange(len(X)))
-    rows = cut_rows(len(mine), ROWS)
-    columns = rows
-    if not own:
-        shifted = cut_rows(len(theirs), ROWS)
-        columns = [slice(len(mine) + b.start, len(mine) + b.stop) for b in shifted]
-    for i, a in enumerate(rows):
-        for j, b in enumerate(columns):
-            if not own or i < j:
-                total = merge([total, f(table(a, b).reshape(-1), *given)])
-            elif i == j:
-                total = merge([total, f(_pairs_once(table, rows, i, i), *given)])
+    blocks = cut_rows(len(mine), ROWS)
+    first, shifted = len(blocks), [] if own else cut_rows(len(theirs), ROWS)
+    blocks += [slice(len(mine) + b.start, len(mine) + b.stop) for b in shifted]
+    for i in range(first):
+        for j in range(i if own else first, len(blocks)):
+            total = merge([total, f(_pairs_once(table, blocks, i, j), *given)])
     return total
 
 

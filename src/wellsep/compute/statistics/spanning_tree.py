@@ -92,11 +92,8 @@ class Dissimilarities:
 
     def extremes(self, i: slice, j: slice) -> tuple[float, np.ndarray, np.ndarray]:
         """The largest of a block, and the smallest of each row and column; from differences."""
-        table, rows, columns = (
-            self.plain(i, j),
-            np.arange(i.start, i.stop),
-            np.arange(j.start, j.stop),
-        )
+        table = self.plain(i, j)
+        rows, columns = np.arange(i.start, i.stop), np.arange(j.start, j.stop)
         largest = self.exact(rows, columns[table.argmax(axis=1)]).max()
         mine = self.exact(rows, columns[table.argmin(axis=1)])
         return float(largest), mine, self.exact(rows[table.argmin(axis=0)], columns)
@@ -150,20 +147,18 @@ def spanning_tree(pairs: Dissimilarities, jobs: int, near: Neighbours | None = N
     component = np.arange(n)
     edges: list[np.ndarray] = []
     count = n
-    while count > _few(n):
+    # Few components are joined in one go: each fills blocks of its own.
+    while count > max(8, 4 * n // ROWS):
         _search(pairs, component, index, bound, jobs, count)
-        chosen = _shortest_way_out(component, index, bound, count)
+        known = np.flatnonzero(component[index] != component)
+        order = known[np.lexsort((bound[known], component[known]))]
+        chosen = order[np.diff(component[order], prepend=-1) > 0]  # each takes its shortest way
         count, component, kept = _join(component, chosen, index, bound, count)
         edges.append(kept)
     if count > 1:
         edges.append(_last_edges(pairs, component, count, jobs))
     both = np.vstack(edges) if edges else np.empty((0, 2), dtype=np.intp)
     return Tree(both, pairs.exact(both[:, 0], both[:, 1]))
-
-
-def _few(n: int) -> int:
-    """So few components are joined in one go: each fills blocks of its own."""
-    return max(8, 4 * n // ROWS)
 
 
 def _search(
@@ -197,16 +192,6 @@ def _search(
             index[rows], bound[rows] = found
 
         in_threads(jobs, ask, iter([[(asking[part],) for part in cut_rows(len(asking), ROWS)]]))
-
-
-def _shortest_way_out(
-    component: np.ndarray, index: np.ndarray, bound: np.ndarray, count: int
-) -> np.ndarray:
-    """(count,) the object at which each component leaves."""
-    known = np.flatnonzero(component[index] != component)
-    order = known[np.lexsort((bound[known], component[known]))]
-    first = np.flatnonzero(np.diff(component[order], prepend=-1))
-    return order[first]
 
 
 def _join(
