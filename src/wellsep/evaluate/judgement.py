@@ -334,8 +334,10 @@ def _settings(scores: Scores) -> dict[str, Any]:
 def _dip_table(scores: Scores, result: AceResult) -> list[dict[str, Any]]:
     if scores.dip is None or result.screen.adjusted is None:
         return []
-    columns = (scores.spaces, scores.dip.statistic, scores.dip.pvalue, result.screen.adjusted)
-    return [
-        {"space": s, "statistic": float(d), "pvalue": float(p), "adjusted": float(a), "note": note}
-        for s, d, p, a, note in zip(*columns, scores.dip.notes, strict=True)
-    ]
+    return rows_of({
+        "space": scores.spaces,
+        "statistic": scores.dip.statistic.tolist(),
+        "pvalue": scores.dip.pvalue.tolist(),
+        "adjusted": result.screen.adjusted.tolist(),
+        "note": scores.dip.notes,
+    })  # fmt: skip

@@ -27,8 +27,8 @@ from wellsep._checks.values import (
 )
 from wellsep._files.records import Record
 from wellsep._text.sentences import shown
-from wellsep.evaluate.ace_method.groups import LINKS, TIE
-from wellsep.evaluate.ranks import CORRELATIONS
+from wellsep.evaluate.ace_method.groups import LINKS
+from wellsep.evaluate.ranks import CORRELATIONS, TIE
 from wellsep.indices.external import AGREEMENTS
 from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices
 from wellsep.partitions import NOISE_POLICIES

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from wellsep.evaluate.ace_method.groups import TIE
+TIE = 1e-12  # relative; weights, stabilities and scores closer than this are equal
 
 
 class RankAgreement(NamedTuple):

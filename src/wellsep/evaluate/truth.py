@@ -12,10 +12,9 @@ from wellsep._checks.arrays import to_numpy
 from wellsep._checks.labels import as_labels, merge_noise
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
-from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.problem import partitions_of
 from wellsep.evaluate.ranking import Ranking
-from wellsep.evaluate.ranks import rank_correlation, ranks_with_gaps
+from wellsep.evaluate.ranks import TIE, rank_correlation, ranks_with_gaps
 from wellsep.indices import ari_score, clustering_accuracy, nmi_score
 from wellsep.partitions import Partitions, is_unknown, known_classes
 

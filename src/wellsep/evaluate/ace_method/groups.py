@@ -16,7 +16,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
-TIE = 1e-12  # relative; weights, stabilities and scores closer than this are equal
+from wellsep.evaluate.ranks import TIE
 
 
 class Density(NamedTuple):

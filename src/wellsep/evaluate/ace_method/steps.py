@@ -21,14 +21,13 @@ from wellsep._text.sentences import count, listing
 from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Groups, Screen, Subgroup, Winner
 from wellsep.evaluate.ace_method.groups import (
     LINKS,
-    TIE,
     dbscan,
     density_groups,
     renumber,
     row_distances,
 )
 from wellsep.evaluate.options import Ace, Settings
-from wellsep.evaluate.ranks import CORRELATIONS, RankAgreement, tied_classes, tied_rows
+from wellsep.evaluate.ranks import CORRELATIONS, TIE, RankAgreement, tied_classes, tied_rows
 from wellsep.evaluate.scores import NothingToRank, Scores
 from wellsep.partitions import Classes
 from wellsep.spaces import holm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -52,10 +53,6 @@ class SpaceScores(Record):
     plane: np.ndarray | None = None
     axes: str = ""
     spectrum: tuple[float, ...] = ()  # RankMe, alpha-ReQ
-
-    def without_scores(self) -> SpaceScores:
-        """What is known of the space itself: its dip, its plane, its spectrum."""
-        return replace(self, digests=(), values=np.empty((0, 0)), reasons={})
 
     def joined_with(self, other: SpaceScores) -> SpaceScores:
         """The scores of both; what is known of the space is that of the first."""
@@ -186,9 +183,17 @@ def score_spaces(problem: Problem) -> tuple[Scores, dict[str, Resampled]]:
     """Scores in every space, the same for equal partitions, and half-samples of draws."""
     options, runs, classes = problem.options, problem.runs, problem.classes
     spaces, draws = tuple(runs.spaces), problem.draws
+    facts: dict[str, Any] = {
+        "coverage": freeze(problem.partitions.coverage),
+        "n_clusters": freeze(problem.partitions.n_clusters),
+        "params": {run.name: run.params for run in runs if run.params},
+        "ids": None if runs.ids is None else freeze(runs.ids),
+        "n_objects": runs.n_objects,
+        "settings": options.part(Settings),
+        "version": __version__,
+    }
     if not spaces:
-        empty = Scores({}, {}, (), classes.names, freeze(np.full(len(classes.of), -1)))
-        return replace(empty, **_facts(problem)), {}
+        return Scores({}, {}, (), classes.names, freeze(np.full(len(classes.of), -1)), **facts), {}
     digests = tuple(digest(codes) for codes in problem.distinct.codes)
     most = N_PLOTTED if options.details else 0
     drawn = drawn_objects(runs.n_objects, most, options.random_state)
@@ -234,7 +239,7 @@ def score_spaces(problem: Problem) -> tuple[Scores, dict[str, Resampled]]:
         index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
         spectrum=Spectrum(*map(freeze, zip(*(one.spectrum for one in scored), strict=True))),
         copies=trace_copies(problem.copies, spaces, first),
-        **_facts(problem),
+        **facts,
     ), resampled
 
 
@@ -262,20 +267,6 @@ def trace_copies(
     of = {name: spaces[i] for name, i in zip(spaces, first, strict=True)}
     by_scores = {name: same for name, same in of.items() if name != same}
     return {name: of[same] for name, same in copies.items()} | by_scores
-
-
-def _facts(problem: Problem) -> dict[str, Any]:
-    """The fields of `Scores` that need no space."""
-    runs, partitions = problem.runs, problem.partitions
-    return {
-        "coverage": freeze(partitions.coverage),
-        "n_clusters": freeze(partitions.n_clusters),
-        "params": {run.name: run.params for run in runs if run.params},
-        "ids": None if runs.ids is None else freeze(runs.ids),
-        "n_objects": runs.n_objects,
-        "settings": problem.options.part(Settings),
-        "version": __version__,
-    }
 
 
 def _warn_if_long(problem: Problem) -> None:
@@ -327,16 +318,15 @@ def _score_all(
         quiet = replace(team, options=replace(team.options, progress=None))
         for name, key in over_spaces(quiet, spaces, digest_embedding):
             folders[name] = Path(cache) / job.key(key)
-            if (kept := _read_cache(folders[name])) is not None:
-                known[name] = kept
+            # Absent, out of reach or damaged: computed again.
+            with contextlib.suppress(OSError, ValueError):
+                known[name] = SpaceScores.load(folders[name])
     own = {}
     for name in spaces:
-        kept = known.get(name)
-        seen = set() if kept is None else set(kept.digests)
+        seen = set(known[name].digests) if name in known else set()
         missing = [m for m, partition in enumerate(digests) if partition not in seen]
         if missing or job.draws is not None:
-            # A worker needs to know the dip and the plane, and no scores.
-            own[name] = name, missing, None if kept is None else kept.without_scores()
+            own[name] = name, missing, name not in known
     resampled = {}
     shared = team.partitions, digests, job
     finished = len(spaces) - len(own)
@@ -376,9 +366,12 @@ def _keep(scores: SpaceScores, folder: Path) -> None:
 
 def _compute(
     X: Any, computing: Computing, partitions: Partitions, digests: tuple[str, ...], job: _Job,
-    space: str, which: list[int], known: SpaceScores | None,
+    space: str, which: list[int], is_new: bool,
 ) -> tuple[SpaceScores | None, Resampled | None]:  # fmt: skip
-    """Scores of some partitions and the half-samples of all; one pass where these are the same."""
+    """Scores of some partitions and the half-samples of all; one pass where these are the same.
+
+    Of a space that is new, its dip, plane and spectrum too.
+    """
     asked = list(job.indices.values())
     X = as_distances(X, asked)
     result = resampled = None
@@ -394,8 +387,8 @@ def _compute(
     new = tuple(digests[m] for m in which)
     place = dict(zip(result.names, new, strict=True))
     reasons = {f"{place[p]} {index}": why for (p, index), why in result.reasons.items()}
-    if known is not None:
-        return replace(known, digests=new, values=result.values, reasons=reasons), resampled
+    if not is_new:
+        return SpaceScores(new, result.values, reasons), resampled
     test = None
     if job.settings.dip:
         modes = multimodality(X, projection=job.settings.projection, random_state=0)
@@ -404,10 +397,3 @@ def _compute(
     seen = spectrum_of(X)
     spectrum = (seen.rankme, seen.alpha_req)
     return SpaceScores(new, result.values, reasons, test, flat, axes, spectrum), resampled
-
-
-def _read_cache(folder: Path) -> SpaceScores | None:
-    try:
-        return SpaceScores.load(folder)
-    except (OSError, ValueError):  # absent, out of reach or damaged: computed again
-        return None

@@ -13,9 +13,9 @@ from wellsep._checks.arrays import check_numbers, is_dask
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count, listing, shown
 from wellsep.compute.statistics.contingency import PairCounts
-from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.answer import TOGETHER, Answer
 from wellsep.evaluate.options import VoteOptions
+from wellsep.evaluate.ranks import TIE
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.vote import rule
 from wellsep.indices import INDICES
