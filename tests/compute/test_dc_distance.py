@@ -12,7 +12,7 @@ from ugly import data_sets
 
 import wellsep as ws
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.metrics.table import Rows
+from wellsep.compute.metrics.squares import Rows
 
 HAND = np.array([[0.0], [1], [3], [7], [8]])
 HAND_DC = np.array(

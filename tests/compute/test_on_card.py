@@ -68,7 +68,8 @@ def test_directions_far_from_the_origin_are_not_rounded(variant, offset, as_card
 
 
 def test_distances_of_any_metric_go_back_to_where_the_rows_lie():
-    from wellsep.compute.metrics.table import Rows, general_distances
+    from wellsep.compute.metrics.squares import Rows
+    from wellsep.compute.metrics.table import general_distances
 
     class Elsewhere:
         """Takes the place of the array library and notes where it is asked to put a table."""

@@ -8,7 +8,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
-from wellsep.compute.metrics.table import rows_of
+from wellsep.compute.metrics.squares import rows_of
 from wellsep.compute.statistics.spanning_tree import (
     Dissimilarities,
     nearest_neighbours,

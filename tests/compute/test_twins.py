@@ -16,7 +16,8 @@ import wellsep.spaces.dip_null  # noqa: F401  (the lines of the table stand besi
 from wellsep.compute.engine import kernel_choice as twins
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
-from wellsep.compute.metrics.table import METRICS, Rows, rows_of
+from wellsep.compute.metrics.squares import Rows, rows_of
+from wellsep.compute.metrics.table import METRICS
 from wellsep.compute.requests import Block
 from wellsep.compute.statistics.distance_sums import (
     numba_pair_block,

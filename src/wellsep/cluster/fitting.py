@@ -18,8 +18,7 @@ from wellsep._checks.arrays import to_numpy
 from wellsep._checks.values import check_text
 from wellsep._text.sentences import shown
 from wellsep.cluster.kmedoids import KMedoids
-from wellsep.compute.metrics.table import PRECOMPUTED
-from wellsep.distances.base import PairSpace
+from wellsep.distances.base import PRECOMPUTED, PairSpace
 
 
 class Fitted(NamedTuple):

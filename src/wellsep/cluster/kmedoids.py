@@ -32,9 +32,8 @@ from wellsep.cluster.estimator import check_clusters
 from wellsep.cluster.faster_pam import build, distance_rows, faster_pam
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.metrics.row_preparation import centred_rows
-from wellsep.compute.metrics.table import METRICS, Metric, find, whole
-from wellsep.distances.base import PairSpace
+from wellsep.compute.metrics.table import Metric, find
+from wellsep.distances.base import PRECOMPUTED, PairSpace
 
 
 @dataclass(eq=False, repr=False)
@@ -154,7 +153,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             )
         self.medoid_indices_ = best.medoids
         self.labels_ = best.labels
-        self.inertia_ = float(best.cost * _unit(space, metric))
+        self.inertia_ = float(metric.in_unit(best.cost, space.unit))
         self.n_iter_ = best.n_rounds
         self.cluster_centers_ = None
         if space.own_metric is None:
@@ -255,7 +254,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if isinstance(X, PairSpace):
             self.n_features_in_ = len(X.columns) if isinstance(X, MixedTable) else X.n
             return X
-        if entry.opens is not None and entry != METRICS["precomputed"]:
+        if entry.opens is not None and entry.name != PRECOMPUTED:
             opened = entry.opens(X)
             self.n_features_in_ = len(opened.columns)
             return opened
@@ -277,14 +276,7 @@ def _row_distances(rows: Any, others: Any, metric: Metric) -> np.ndarray:
         joined = np.concatenate([rows, others])
     space, k = open_space(joined.astype(np.float64), n_jobs=1), len(rows)
     table = distance_rows(space, metric, keep=False)(np.arange(k))[:, k:]
-    return table * _unit(space, metric)
-
-
-def _unit(space: Any, metric: Metric) -> float:
-    """What distances are multiplied by to be in the unit of X; 1 where they have none."""
-    if space.own_metric is None and metric.prepare is not centred_rows:
-        return 1.0
-    return float(space.unit**2 if metric.finish is whole else space.unit)
+    return metric.in_unit(table, space.unit)
 
 
 def _distances_of_mixed(X: Any, medoids: MixedTable) -> np.ndarray:

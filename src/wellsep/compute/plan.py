@@ -6,14 +6,14 @@ pass that serves each statistic; pairwise ones share one pass over the distances
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from wellsep._threads import check_square
 from wellsep.compute.metrics.dc_distance import provide_minimax
-from wellsep.compute.requests import Objects, Provider, Task, Want, run_together
+from wellsep.compute.requests import Task, Want, run_together
 from wellsep.compute.statistics.cluster_moments import provide_spectrum
 from wellsep.compute.statistics.cluster_representatives import provide_represented
 from wellsep.compute.statistics.density_trees import provide_density_trees
@@ -26,7 +26,6 @@ from wellsep.compute.statistics.linkage_distances import provide_linkage
 from wellsep.compute.statistics.ranked_sums import provide_selected
 from wellsep.compute.statistics.row_statistics import NAMES as ROW_STATISTICS
 from wellsep.compute.statistics.row_statistics import provide_rows
-from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
     from wellsep.compute.engine.dask.engine import OnDask
@@ -34,17 +33,25 @@ if TYPE_CHECKING:
     AnyTask: TypeAlias = Task | OnDask
 
 
+class Objects(NamedTuple):
+    """The objects themselves, with their clusters under one partition."""
+
+    X: Any
+    codes: np.ndarray  # (n,), -1 where not counted
+    weights: np.ndarray  # (n,)
+    n_clusters: int
+
+
 def provide_objects(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """The data, codes and weights themselves, for formulas that reduce per-object values."""
+    each = zip(task.partitions.codes, task.partitions.n_clusters.tolist(), strict=True)
     weights = task.weights_or_ones()
-    entries = [Objects(task.space.given, c, weights, len(k)) for c, k in _each(task.partitions)]
+    entries = [Objects(task.space.given, codes, weights, k) for codes, k in each]
     return {one: entries for one in wants}
 
 
-def _each(partitions: Partitions) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-    return zip(partitions.codes, partitions.classes, strict=True)
-
-
+# Serves statistics in one go: their values, or steps that end with them.
+Provider = Callable[[Any, list[Want]], Any]
 PROVIDERS: dict[str, Provider] = {
     "objects": provide_objects,
     **dict.fromkeys(ROW_STATISTICS, provide_rows),
@@ -83,9 +90,3 @@ def gather(task: AnyTask, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     for served in run_together(task, steps):
         found.update(served)
     return found
-
-
-def values_of_objects(task: AnyTask, wanted: Want) -> Any:
-    """(n,) one value per object of the only partition; a lazy dask array where X is one."""
-    each = wanted.each()
-    return gather(task, [each])[each][0]

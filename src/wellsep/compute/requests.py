@@ -217,15 +217,6 @@ class Task(NamedTuple):
         return chosen, number
 
 
-class Objects(NamedTuple):
-    """The objects themselves, with their clusters under one partition."""
-
-    X: Any
-    codes: np.ndarray  # (n,), -1 where not counted
-    weights: np.ndarray  # (n,)
-    n_clusters: int
-
-
 def by_counted(task: Task) -> list[tuple[np.ndarray, list[int]]]:
     """Partitions that count the same objects: (their rows, the partitions) for each such set."""
     chosen, number = task.alike()
@@ -234,7 +225,3 @@ def by_counted(task: Task) -> list[tuple[np.ndarray, list[int]]]:
         (np.flatnonzero(codes[m] >= 0), [i for i, own in enumerate(number) if own == g])
         for g, m in enumerate(chosen)
     ]
-
-
-# Serves statistics in one go: their values, or steps that end with them.
-Provider = Callable[[Any, list[Want]], Any]

@@ -18,6 +18,7 @@ NEGATIVE = {4: 1e-6, 8: 1e-12}
 DIAGONAL = {4: 1e-3, 8: 1e-8}
 CHECKED_ROWS = 1024  # of a block that is checked at once
 QUICK_ROWS = 320  # of a block that stays in cache while it is compared with its mirror image
+PRECOMPUTED = "precomputed"  # the metric of a matrix of distances
 LEAST = 3  # objects; a smaller square table says nothing of what it is
 
 

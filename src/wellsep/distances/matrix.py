@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from wellsep._checks.arrays import check_number, check_positions, is_dask, is_frame, to_numpy
 from wellsep._text.sentences import shown
 from wellsep.distances.base import (
+    PRECOMPUTED,
     Facts,
     PairSpace,
     check_condensed,
@@ -61,7 +62,7 @@ class Distances(PairSpace):
     0.46
     """
 
-    metric = "precomputed"
+    metric = PRECOMPUTED
 
     def __init__(self, values: Any, *, names: Any = None, absent: float | None = None) -> None:
         self._set(*_opened(values, "values", names, absent))

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex
-from wellsep.compute.metrics.table import PRECOMPUTED, find, squared
+from wellsep.compute.metrics.table import find
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
+from wellsep.distances.base import PRECOMPUTED
 from wellsep.indices.registry import index
 from wellsep.indices.scoring import score_one
 
@@ -17,7 +18,7 @@ from wellsep.indices.scoring import score_one
 def _wants_calinski(metric: Any = "euclidean") -> dict[str, Want]:
     entry = find(metric)
     if not entry.coordinates:
-        squares = want("between_distances", metric=squared(entry))
+        squares = want("between_distances", metric=entry.squared())
         return {"clusters": want("clusters"), "squares": squares}
     if entry != find("euclidean"):
         raise ValueError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice, check_number
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.plan import gather, values_of_objects
+from wellsep.compute.plan import gather
 from wellsep.compute.requests import Task, Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
@@ -19,6 +19,7 @@ from wellsep.indices.scoring import (
     one_task_of_values,
     score_one,
     statistics_of_one,
+    values_of_objects,
 )
 from wellsep.indices.silhouette import average_widths
 from wellsep.partitions import Partitions

@@ -13,8 +13,9 @@ from wellsep._checks.arrays import UndefinedIndex, check_choice, check_number
 from wellsep._checks.values import check_flag, check_mapping, check_names, check_text
 from wellsep._plugins import new_plugins
 from wellsep._text.sentences import in_short, shown
-from wellsep.compute.metrics.table import PRECOMPUTED, find
+from wellsep.compute.metrics.table import find
 from wellsep.compute.requests import Want, want
+from wellsep.distances.base import PRECOMPUTED
 from wellsep.indices.noise_prices import PRICES, Price
 from wellsep.partitions import Partitions
 

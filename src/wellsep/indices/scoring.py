@@ -24,7 +24,7 @@ from wellsep._checks.values import check_random_state
 from wellsep._text.sentences import shown
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.kernels import load
-from wellsep.compute.metrics.table import find, need_coordinates, root
+from wellsep.compute.metrics.table import find
 from wellsep.compute.plan import IN_CHUNKS, gather
 from wellsep.compute.requests import Task, Want
 from wellsep.distances.base import PairSpace
@@ -41,7 +41,6 @@ from wellsep.indices.score_table import PartitionScores
 from wellsep.partitions import VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:
-    from wellsep.compute.engine.dask.engine import OnDask
     from wellsep.compute.plan import AnyTask
 
 
@@ -153,14 +152,14 @@ def _task_on_dask(
                 f"pass X.compute() if it fits, or choose among: {usable}."
             )
         for wanted in index.wants(**params).values():
-            metric = wanted.get("metric", "euclidean")
-            need_coordinates(metric, "where X is a dask collection", TypeError)
+            metric = find(wanted.get("metric", "euclidean"))
+            metric.need_rows("where X is a dask collection", TypeError)
     if device is not None and str(device) != "cpu":
         raise ValueError(f"device must be None for a dask array, got {device!r}.")
     if sample_weight is not None:
         _refuse_weights(asked)
     engine = load("wellsep.compute.engine.dask.engine")
-    task: OnDask = engine.open_task(X, labels, sample_weight, noise)
+    task: AnyTask = engine.open_task(X, labels, sample_weight, noise)
     if centers is None:
         return task
     table = _check_centers(centers, len(task.partitions.classes[0]), task.space.d)
@@ -280,8 +279,7 @@ def _not_scorable(task: AnyTask, m: int, index: Index) -> str:
 
 def _refuse_sparse(asked: list[ParsedIndex]) -> None:
     for index, params in asked:
-        entry = find(params["metric"]) if index.sparse_sums else None
-        summed = entry is not None and (entry.sums is not None or entry.finish is root)
+        summed = index.sparse_sums and find(params["metric"]).takes_sparse
         if not index.sparse and not summed:
             usable = ", ".join(name for name in INDICES if INDICES[name].sparse)
             raise TypeError(
@@ -413,6 +411,12 @@ def statistics_of_one(task: AnyTask, index: Index, params: dict[str, Any]) -> di
     wanted = index.wants(**params)
     found = gather(task, wanted.values())
     return {name: found[w][0] for name, w in wanted.items()}
+
+
+def values_of_objects(task: AnyTask, wanted: Want) -> Any:
+    """(n,) one value per object of the only partition; a lazy dask array where X is one."""
+    each = wanted.each()
+    return gather(task, [each])[each][0]
 
 
 def _check_centers(centers: Any, k: int, d: int) -> np.ndarray:

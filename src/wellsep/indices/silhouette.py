@@ -9,11 +9,10 @@ import numpy as np
 from wellsep._checks.arrays import check_choice, check_number
 from wellsep.compute.data.opening import TAKEN
 from wellsep.compute.metrics.table import COSINE
-from wellsep.compute.plan import values_of_objects
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.registry import Score, index
-from wellsep.indices.scoring import draw_objects, one_task_of_values, score_one
+from wellsep.indices.scoring import draw_objects, one_task_of_values, score_one, values_of_objects
 
 _ROUSSEEUW = (
     "Rousseeuw, Silhouettes: a graphical aid to the interpretation and validation of cluster "

@@ -20,7 +20,7 @@ from wellsep._checks.arrays import (
 from wellsep._checks.labels import in_order_of
 from wellsep._checks.values import check_generator
 from wellsep._text.sentences import Views
-from wellsep.compute.metrics.table import need_coordinates
+from wellsep.compute.metrics.table import find
 from wellsep.compute.requests import Pass
 from wellsep.compute.statistics.cluster_moments import masses
 from wellsep.compute.statistics.distance_sums import sampled_widths
@@ -126,7 +126,8 @@ def silhouette_estimate(
     n_sampled = check_count("n_sampled", n_sampled, 2)
     level = check_number("level", level, 0, 0.9999, open_left=True)
     check_number("singleton", singleton, -1, 1)
-    entry = need_coordinates(metric, "for a silhouette from a sample")
+    entry = find(metric)
+    entry.need_rows("for a silhouette from a sample")
     if not is_dask(X):
         X, labels = to_numpy(check_data(X)), in_order_of(X, labels)
     params = {"metric": metric, "singleton": singleton}

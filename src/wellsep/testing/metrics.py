@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.data.pairs import Pairs
-from wellsep.compute.metrics.table import Metric, Rows, find
+from wellsep.compute.metrics.squares import Rows
+from wellsep.compute.metrics.table import Metric, find
 from wellsep.indices.scoring import score_partitions
 from wellsep.testing.compare import make_ugly_rows, need, need_close
 

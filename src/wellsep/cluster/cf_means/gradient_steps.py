@@ -12,7 +12,6 @@ import numpy as np
 
 from wellsep._checks.arrays import to_numpy
 from wellsep.compute.kmeans.prepared_points import Points
-from wellsep.compute.metrics.table import product_squares
 
 SCHEDULES = ("oscillate", "attract", "repel")
 
@@ -115,7 +114,7 @@ def step(points: Points, centers: np.ndarray, weight: float) -> tuple[np.ndarray
 
 def _squared_gaps(centers: Any) -> Any:
     norms = (centers * centers).sum(axis=1)
-    gaps = product_squares(centers, centers, norms[:, None] + norms[None, :]).clip(0.0)
+    gaps = (norms[:, None] + norms[None, :] - 2 * (centers @ centers.T)).clip(0.0)
     each = range(len(centers))
     gaps[each, each] = 0.0
     return gaps

@@ -58,8 +58,7 @@ from wellsep.cluster.k_choice.result import CRITERIA, GATE, UNTESTED, ChosenK
 from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.kmedoids import KMedoids
 from wellsep.cluster.worker_processes import Progress, in_workers
-from wellsep.compute.metrics.table import PRECOMPUTED
-from wellsep.distances.base import PairSpace
+from wellsep.distances.base import PRECOMPUTED, PairSpace
 from wellsep.indices.external import ari_score
 from wellsep.indices.gap import gain_over_one, within_sums
 from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices

@@ -34,7 +34,7 @@ from wellsep.cluster.fitting import (
 )
 from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN, draw_halves, split_strengths
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
-from wellsep.compute.metrics.table import PRECOMPUTED
+from wellsep.distances.base import PRECOMPUTED
 from wellsep.indices.gap import ReferenceBox, gaps, within_sums
 
 OBJECTS = 2000  # of the sample at most

@@ -12,8 +12,7 @@ import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice
 from wellsep.compute.kmeans.prepared_points import Points, prepare
-from wellsep.compute.metrics.table import PRECOMPUTED
-from wellsep.distances.base import PairSpace
+from wellsep.distances.base import PRECOMPUTED, PairSpace
 from wellsep.partitions import encode
 
 FOUND_AGAIN = 0.8  # a partition with a greater strength is found again (Tibshirani & Walther)

@@ -44,8 +44,7 @@ from wellsep.cluster.resampling.one_draw import (
 )
 from wellsep.cluster.resampling.result import Stability
 from wellsep.cluster.worker_processes import Progress, in_workers
-from wellsep.compute.metrics.table import PRECOMPUTED
-from wellsep.distances.base import PairSpace
+from wellsep.distances.base import PRECOMPUTED, PairSpace
 from wellsep.partitions import Partitions, encode
 
 STAND_INS = ("nearest-neighbours", "nearest-mean")

@@ -20,8 +20,8 @@ from wellsep.cluster.k_choice.prediction_strength import (
 )
 from wellsep.cluster.membership import most_voted
 from wellsep.cluster.worker_processes import in_workers
-from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.compute.statistics.neighbour_graph import smallest
+from wellsep.distances.base import PRECOMPUTED
 from wellsep.partitions import encode
 
 NEAREST_MEAN_METRICS = ("euclidean", "cosine", PRECOMPUTED)

@@ -21,7 +21,8 @@ from wellsep.compute.kmeans.nearest_centres import (
     row_blocks,
 )
 from wellsep.compute.metrics.row_preparation import Prepared
-from wellsep.compute.metrics.table import find, rows_of, squares
+from wellsep.compute.metrics.squares import rows_of, squares
+from wellsep.compute.metrics.table import find
 
 
 class DeviceSpace(Space):

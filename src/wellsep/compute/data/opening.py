@@ -16,8 +16,8 @@ from wellsep.compute.data.distances import DistanceSpace
 from wellsep.compute.data.rows import Space, SparseSpace
 from wellsep.compute.kernels import load
 from wellsep.compute.metrics.dc_distance import dc_metric
-from wellsep.compute.metrics.table import METRICS, PRECOMPUTED, add_metric
-from wellsep.distances.base import PairSpace
+from wellsep.compute.metrics.table import METRICS, add_metric
+from wellsep.distances.base import PRECOMPUTED, PairSpace
 
 MOVED_ROWS = 1 << 16  # that are copied at a time on their way to a device
 

@@ -9,7 +9,8 @@ import numpy as np
 from wellsep._threads import cut_rows
 from wellsep.compute.data.rows import Space
 from wellsep.compute.metrics.row_preparation import Prepared, centred_rows, square_lengths
-from wellsep.compute.metrics.table import Rows, find
+from wellsep.compute.metrics.squares import Rows
+from wellsep.compute.metrics.table import find
 
 
 class Pairs:

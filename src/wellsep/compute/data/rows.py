@@ -23,7 +23,8 @@ from wellsep.compute.kmeans.nearest_centres import (
     sparse_products,
 )
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
-from wellsep.compute.metrics.table import find, numpy_squares, rows_of
+from wellsep.compute.metrics.squares import numpy_squares, rows_of
+from wellsep.compute.metrics.table import find
 from wellsep.distances.base import check_matrix, clean_matrix
 
 AXIS_ROWS = 64  # looked at to see whether all rows point the same way

@@ -19,7 +19,8 @@ import scipy.sparse as sp
 from wellsep._checks.arrays import check_count
 from wellsep.compute.data.rows import Space, one_hot
 from wellsep.compute.metrics.row_preparation import Prepared
-from wellsep.compute.metrics.table import Metric, Rows, rows_of
+from wellsep.compute.metrics.squares import Rows, rows_of
+from wellsep.compute.metrics.table import Metric
 from wellsep.compute.requests import Block, Task, Want
 from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 from wellsep.compute.statistics.silhouette_widths import widths_from_sums

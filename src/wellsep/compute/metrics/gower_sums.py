@@ -16,7 +16,8 @@ import numpy as np
 from wellsep._checks.arrays import kernels_wanted
 from wellsep.compute.data.mixed_columns import MISSING
 from wellsep.compute.data.mixed_table import MixedTable
-from wellsep.compute.metrics.table import ROUNDING, Metric, find
+from wellsep.compute.metrics.squares import ROUNDING
+from wellsep.compute.metrics.table import Metric, find
 from wellsep.compute.requests import Task
 
 MOST_PATTERNS = 64

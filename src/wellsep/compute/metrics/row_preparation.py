@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -65,15 +66,6 @@ def about_axis(space: Space, unit: Any, axis: np.ndarray) -> Any:
     return gap * xp.astype(apart, gap.dtype)
 
 
-def as_given(space: Space, wide: bool) -> Prepared:
-    return Prepared(space.given)
-
-
-def distance_matrix(space: Space, wide: bool) -> Prepared:
-    """The rows of distances that X consists of, refused where it cannot be a matrix of them."""
-    return Prepared(space.distance_rows())
-
-
 def standardized_rows(space: Space, wide: bool) -> Prepared:
     """Rows over the standard deviations of all objects: Euclidean then, whatever is cut out."""
     X = to_numpy(centred_rows(space, True).X)
@@ -113,6 +105,17 @@ def sparse_usable(rows: Any) -> bool:
     return sp.issparse(rows)
 
 
+class Sums(NamedTuple):
+    """Distances summed over a cluster without pairs, from sums of rows over the cluster."""
+
+    rows: Callable[[Any, slice], Any]  # (space, rows) → (b, e) float64: what is summed
+    # (space, rows, sums (ΣK, e), mass (ΣK,)) → (ΣK, b), or (ΣK, 1) where all rows have one length:
+    # half the squared lengths of both sides; what remains of it after products may be rounding
+    lengths: Callable[..., Any]
+    distances: Callable[..., Any]  # (space, rows, sums, lengths) → (ΣK, b)
+    itself: Callable[..., Any]  # (space, rows) → (b,) what that counts from an object to itself
+
+
 def unit_block(space: Space, rows: slice) -> Any:
     """z; about an axis also its squared length, in a column of its own."""
     unit, zero = unit_rows(space.X[rows, :], space.xp)
@@ -144,3 +147,6 @@ def missing_length(space: Space, rows: Any) -> Any:
         return rows[:, -1] - square_lengths(rows[:, :-1], None, space.xp)
     product = rows * rows
     return 1 - (product.sum(axis=1) if sp.issparse(rows) else space.xp.sum(product, axis=1))
+
+
+DIRECTION_SUMS = Sums(unit_block, half_lengths, less_products, missing_length)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.metrics.table import numpy_squares, rows_of
+from wellsep.compute.metrics.squares import numpy_squares, rows_of
 from wellsep.compute.requests import Want
 from wellsep.compute.statistics.centre_distances import View
 from wellsep.compute.statistics.cluster_moments import Moments

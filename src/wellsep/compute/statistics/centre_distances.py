@@ -11,7 +11,7 @@ import numpy as np
 from wellsep.compute.data.rows import host
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.row_preparation import square_lengths
-from wellsep.compute.metrics.table import numpy_squares, rows_of
+from wellsep.compute.metrics.squares import numpy_squares, rows_of
 from wellsep.compute.requests import Block, Want
 from wellsep.compute.statistics.centre_pairs import own_distances, same_place, worst_partners
 

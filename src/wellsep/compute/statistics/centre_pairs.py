@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from wellsep._threads import ROWS, cut_rows, effective_jobs, in_threads, pair_rounds
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
-from wellsep.compute.metrics.table import Rows, numpy_squares, pair_squares, rows_of
+from wellsep.compute.metrics.squares import Rows, numpy_squares, pair_squares, rows_of
 
 MANY = 1024  # centres up to which (K, K) tables are made: 8 MB each
 COINCIDE = 1e-12  # share of the largest length below which two centres are in one place

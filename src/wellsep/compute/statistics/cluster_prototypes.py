@@ -25,7 +25,7 @@ from wellsep._checks.arrays import (
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.data.rows import one_hot
 from wellsep.compute.kmeans.nearest_centres import row_blocks
-from wellsep.compute.metrics.table import Rows, pair_squares
+from wellsep.compute.metrics.squares import Rows, pair_squares
 from wellsep.compute.statistics import neighbour_graph
 from wellsep.compute.statistics.centre_distances import (
     NearestPlanes,

@@ -14,7 +14,7 @@ from wellsep._threads import in_threads
 from wellsep.compute.data.rows import host
 from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.kernels import load
-from wellsep.compute.metrics.table import numpy_squares, rows_of
+from wellsep.compute.metrics.squares import numpy_squares, rows_of
 from wellsep.compute.requests import Task, Want
 
 SHRINK = np.arange(1, 9) / 10  # how far representatives are drawn towards their centre

@@ -18,7 +18,8 @@ from scipy.spatial.distance import squareform
 from wellsep._threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host
-from wellsep.compute.metrics.table import Metric, as_elsewhere, find, rows_of
+from wellsep.compute.metrics.squares import rows_of
+from wellsep.compute.metrics.table import Metric, as_elsewhere, find
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.spanning_tree import (
     PLACE_BITS,

@@ -33,7 +33,8 @@ from wellsep.compute.engine.kernel_choice import compiled_pays
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import about_median, cluster_reach, fused_usable, fused_way
 from wellsep.compute.metrics.gower_sums import column_strips, columns_usable
-from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find, root, same_objects, squared
+from wellsep.compute.metrics.squares import ROUNDING, Rows, same_objects
+from wellsep.compute.metrics.table import Metric, find, root
 from wellsep.compute.requests import Block, Pass, Steps, Task, Want, run, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.cluster_moments import (
@@ -571,7 +572,7 @@ def rows_of_distances(task: Task, wants: list[Want]) -> Steps:
 
 def square_sums(task: Task) -> list[np.ndarray]:
     """(K, K) squared distances of the objects of two clusters, by weight; each pair both ways."""
-    entry = squared(task.space.own_metric)
+    entry = find(task.space.own_metric).squared()
     wanted = want("between_distances", metric=entry)
     found: list[np.ndarray] = run(task, reduce_sums(task, entry, [wanted]))[wanted]
     return found

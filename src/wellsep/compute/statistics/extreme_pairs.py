@@ -21,7 +21,8 @@ from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.kernels import load
 from wellsep.compute.metrics.row_preparation import Prepared
-from wellsep.compute.metrics.table import Metric, Rows, find, own_axis, pair_squares, rows_of
+from wellsep.compute.metrics.squares import Rows, own_axis, pair_squares, rows_of
+from wellsep.compute.metrics.table import Metric, find
 from wellsep.compute.requests import Task, Want, by_counted
 from wellsep.compute.statistics.spanning_tree import (
     Dissimilarities,

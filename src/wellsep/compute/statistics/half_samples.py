@@ -19,7 +19,8 @@ from wellsep._threads import budget_bytes, in_threads
 from wellsep.compute.data.rows import Space, host, one_hot
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
 from wellsep.compute.kernels import load
-from wellsep.compute.metrics.table import CLOSE, Metric, find
+from wellsep.compute.metrics.squares import CLOSE
+from wellsep.compute.metrics.table import Metric, find
 from wellsep.compute.requests import Block, Task, Want
 from wellsep.compute.statistics.cluster_moments import Noise
 from wellsep.compute.statistics.distance_sums import Sides, own_places, row_distance_sums

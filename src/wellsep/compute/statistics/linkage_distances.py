@@ -12,7 +12,8 @@ import numpy as np
 
 from wellsep._threads import ROWS, cut_rows, in_threads, pair_rounds
 from wellsep.compute.data.rows import Space
-from wellsep.compute.metrics.table import Metric, find, root, rows_of
+from wellsep.compute.metrics.squares import rows_of
+from wellsep.compute.metrics.table import Metric, find, root
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.density_trees import MetricPairs
 from wellsep.compute.statistics.extreme_pairs import CANDIDATES, Extreme, cut_clusters

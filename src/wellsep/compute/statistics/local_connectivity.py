@@ -20,7 +20,7 @@ from scipy.spatial import cKDTree
 
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
-from wellsep.compute.metrics.table import Rows
+from wellsep.compute.metrics.squares import Rows
 from wellsep.compute.statistics.neighbour_graph import (
     distances_to,
     find_duplicates,

@@ -19,7 +19,7 @@ from wellsep._threads import one_openmp_thread
 from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.kernels import load
 from wellsep.compute.kmeans.nearest_centres import row_blocks
-from wellsep.compute.metrics.table import CLOSE
+from wellsep.compute.metrics.squares import CLOSE
 from wellsep.distances.base import PairSpace
 
 TREE_FEATURES = 14  # beyond so many a kd-tree visits most of its points

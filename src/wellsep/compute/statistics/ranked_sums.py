@@ -27,7 +27,8 @@ from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.row_preparation import Prepared
-from wellsep.compute.metrics.table import Metric, find, rows_of
+from wellsep.compute.metrics.squares import rows_of
+from wellsep.compute.metrics.table import Metric, find
 from wellsep.compute.requests import Pass, Steps, Task, Want
 from wellsep.compute.statistics.cluster_moments import masses
 from wellsep.compute.statistics.spanning_tree import Dissimilarities

@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from wellsep._threads import ROWS, cut_rows, in_threads, pair_rounds
-from wellsep.compute.metrics.table import CLOSE, Rows, pair_squares, recompute_close, rows_of
+from wellsep.compute.metrics.squares import CLOSE, Rows, pair_squares, recompute_close, rows_of
 
 # The last bits of a reachability hold places: the tree is unique, and what differs less is equal.
 PLACE_BITS = 22

@@ -20,7 +20,8 @@ from wellsep.compute.data.rows import Space, host
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import FAR, about_median, fused_usable
 from wellsep.compute.metrics.row_preparation import Prepared, square_lengths
-from wellsep.compute.metrics.table import Metric, Rows, half, root, squares, whole
+from wellsep.compute.metrics.squares import Rows, squares
+from wellsep.compute.metrics.table import Metric, half, root, whole
 from wellsep.compute.requests import Task
 
 CANDIDATES = 4096  # objects that are compared with all others; beyond, bounds in float64 are sought

@@ -13,7 +13,7 @@ from wellsep.compute.data.device_rows import row_parts, to_device
 from wellsep.compute.data.rows import host
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
-from wellsep.compute.metrics.table import Rows, squares
+from wellsep.compute.metrics.squares import Rows, squares
 
 SPARE = 2  # groups beyond k: what the last of them holds bounds all that was not looked at
 

@@ -12,7 +12,7 @@ from array_api_compat import torch as xp
 from wellsep._threads import budget_bytes
 from wellsep.compute.data.device_rows import row_parts, to_device
 from wellsep.compute.data.rows import host
-from wellsep.compute.metrics.table import rows_of, squares
+from wellsep.compute.metrics.squares import rows_of, squares
 from wellsep.compute.requests import Task, Want
 
 
