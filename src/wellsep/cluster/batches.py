@@ -140,7 +140,7 @@ class StreamedClusterer(CentroidClusterer):
             check_batches(given.X, self.batch_size),
             self.metric,
             lambda points: self._solve(points, given.starts, half),
-            Budget(max_seconds=seconds),
+            Budget(max_seconds=np.inf if seconds is None else seconds),
         )
         self._publish_batches(sample, ended, history, given)
         return len(np.unique(ended.labels))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,15 +36,15 @@ SHARE = 0.6  # of the budget that goes to it
 SKETCH_ROWS = 1500  # that the directions are found on
 
 
+@dataclass
 class Budget:
-    """What a search may spend: trials, and seconds of processor time."""
+    """What a search may spend: trials, seconds of processor time, rounds that bring nothing."""
 
-    def __init__(self, max_moves: int | None = None, max_seconds: float | None = None):
-        self.max_moves = np.inf if max_moves is None else max_moves
-        self.max_seconds = np.inf if max_seconds is None else max_seconds
-        self.idle_rounds = np.inf
-        self.begun = time.process_time()
-        self.moves = 0
+    max_moves: float = np.inf
+    max_seconds: float = np.inf
+    idle_rounds: float = np.inf
+    begun: float = field(default_factory=time.process_time)
+    moves: int = 0
 
     @property
     def seconds(self) -> float:
@@ -61,11 +62,11 @@ class Budget:
 
 def open_budget(n_clusters: int, max_moves: int | None, max_seconds: float | None) -> Budget:
     """The user's limits; without any, a number of trials and of rounds that bring nothing."""
-    if max_moves is not None or max_seconds is not None:
-        return Budget(max_moves, max_seconds)
-    budget = Budget(max(100, 5 * n_clusters))
-    budget.idle_rounds = IDLE_ROUNDS
-    return budget
+    if max_moves is None and max_seconds is None:
+        return Budget(max(100, 5 * n_clusters), idle_rounds=IDLE_ROUNDS)
+    return Budget(
+        np.inf if max_moves is None else max_moves, np.inf if max_seconds is None else max_seconds
+    )
 
 
 class History:
@@ -81,8 +82,14 @@ class History:
         self.rows.append((self.earlier + work, seconds, self.lowest))
 
     def columns(self) -> dict[str, np.ndarray]:
-        table = np.array(self.rows, dtype=np.float64).reshape(len(self.rows), 3)
-        return dict(zip(("work", "seconds", "inertia"), table.T, strict=True))
+        return columns_of(("work", "seconds", "inertia"), self.rows)
+
+
+def columns_of(
+    names: tuple[str, ...], rows: list[tuple[float, float, float]]
+) -> dict[str, np.ndarray]:
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
+    return dict(zip(names, table.T, strict=True))
 
 
 class Found(NamedTuple):
@@ -123,6 +130,7 @@ class CentreSearch:
         self.random_state, self.transfers = random_state, transfers
         self.progress = NoProgress() if progress is None else progress
         self.history = History() if history is None else history
+        self.shown: tuple[Points, np.ndarray] | None = None  # to callbacks, in place of the best
         self.k = len(start)
         self.patience = max(8, self.k // 2)
         self.kicks = self.k >= KICKS_FROM
@@ -177,7 +185,7 @@ class CentreSearch:
             kept = self.trial(state, trial, proposals)
             failures = 0 if kept else failures + 1
             lowest = self.best if self.best.cost < state.cost else state
-            self.progress.end(self.points, lowest.centers)
+            self.progress.end(*(self.shown or (self.points, lowest.centers)))
             if self.progress.stopped:
                 break
 
@@ -359,23 +367,6 @@ def leading_directions(points: Points, size: int, random_state: Any) -> np.ndarr
     return basis @ turn[:, ::-1][:, :size]
 
 
-class _StartShown(NoProgress):
-    """Progress of the search on directions: callbacks see the centres that it began from."""
-
-    def __init__(self, progress: NoProgress, points: Points, centers: np.ndarray):
-        self.progress, self.points, self.centers = progress, points, centers
-
-    @property
-    def stopped(self) -> bool:  # type: ignore[override]
-        return self.progress.stopped
-
-    def begin(self, name: str) -> None:
-        self.progress.begin(name)
-
-    def end(self, points: Any, centers: np.ndarray) -> None:
-        self.progress.end(self.points, self.centers)
-
-
 def search(
     points: Points,
     start: np.ndarray,
@@ -406,19 +397,19 @@ def _sketch_start(
     k, d = start.shape
     basis = leading_directions(points, int(np.clip(d // 8, FEWEST, MOST)), random_state)
     low = prepare(np.asarray(points.X @ basis.astype(points.X.dtype)), points.pull)
-    share = Budget()
-    share.begun = budget.begun
-    share.max_moves, share.max_seconds = SHARE * budget.max_moves, SHARE * budget.max_seconds
-    share.idle_rounds = budget.idle_rounds
-    found = CentreSearch(
+    limits = SHARE * budget.max_moves, SHARE * budget.max_seconds
+    share = Budget(*limits, budget.idle_rounds, budget.begun)
+    sketch = CentreSearch(
         low,
         low.frame.enter(start @ basis),
         lambda: start_centers(low, k, "k-means++", random_state),
         share,
         random_state,
-        _StartShown(progress, points, start),
+        progress,
         transfers=False,
-    ).run()
+    )
+    sketch.shown = points, start  # callbacks see the centres that it began from
+    found = sketch.run()
     budget.moves += share.moves
     sums = points.space.code_sums(found.labels, points.pull_or_ones, k)
     mass = np.bincount(found.labels, points.pull_or_ones, k)

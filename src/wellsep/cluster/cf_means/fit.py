@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.cluster.cf_means.centre_search import Budget, History, open_budget, search
+from wellsep.cluster.cf_means.centre_search import Budget, History, columns_of, open_budget, search
 from wellsep.cluster.cf_means.centre_search_gpu import device_search
 from wellsep.cluster.cf_means.gradient_steps import step, weights_of
 from wellsep.cluster.estimator import FitInput, NoProgress, Starts
@@ -146,5 +146,4 @@ def _refine(points: Points, centers: np.ndarray, starts: Starts, progress: NoPro
 
 def course(rows: list[tuple[float, float, float]]) -> dict[str, np.ndarray]:
     """λ, objective and inertia of the gradient steps."""
-    table = np.array(rows, dtype=np.float64).reshape(len(rows), 3)
-    return {"weight": table[:, 0], "objective": table[:, 1], "inertia": table[:, 2]}
+    return columns_of(("weight", "objective", "inertia"), rows)

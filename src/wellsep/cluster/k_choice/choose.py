@@ -265,6 +265,7 @@ def choose_k(
     default_kmeans = estimator is None and not apart
     halved = KMeans(n_init=HALF_STARTS) if default_kmeans else model
     rough = KMeans(n_init=GAP_STARTS) if default_kmeans else None
+    sample = draw_sample(X, halved, parameter, weights, pairwise, rng, rough=rough)
     job = Job(
         X=X,
         scored=scored,
@@ -275,39 +276,36 @@ def choose_k(
         weights=weights,
         noise=noise,
         by_distances=pairwise and space is None,
-        sample=draw_sample(X, halved, parameter, weights, pairwise, rng, rough=rough),
+        sample=sample,
         seed=seed,
         n_jobs=n_jobs,
         in_workers=partial(in_workers, n_jobs=n_jobs, progress=progress),
+        first_end=ks[-1],
+        not_tested=sample.untestable if gate else UNTESTED,
     )
-    tested: dict[str, Any] = {
-        "first_end": ks[-1],
-        "not_tested": job.sample.untestable if gate else UNTESTED,
-    }
     if (apart or not pairwise) and all_equal(X):  # equal similarities say nothing
         same = Fitted(None, np.zeros(size or n, dtype=np.int32), 0.0)
-        chosen = judge_fits(job, ks, [[same] * len(ks)] * n_repeats, NO_GAP, all_equal=True)
-        return replace(chosen, **tested)
+        return judge_fits(job, ks, [[same] * len(ks)] * n_repeats, NO_GAP, all_equal=True)
     gap_votes = any(voter.name == "gap" for voter in voters)
-    testable = (gate or gap_votes) and not job.sample.untestable and ks[-1] > 1
+    testable = (gate or gap_votes) and not sample.untestable and ks[-1] > 1
     gap = NO_GAP
     if testable and gap_votes:
-        gap = gap_curve(job.sample, ks, seed, job.in_workers)
+        gap = gap_curve(sample, ks, seed, job.in_workers)
     fits = fit_numbers(job, ks)
-    chosen = replace(judge_fits(job, ks, fits, gap), **tested)
+    chosen = judge_fits(job, ks, fits, gap)
     if not len(chosen.k):
         raise next(one for run in fits for one in run if isinstance(one, Exception))
     if testable and not gap_votes:
         first = np.nan_to_num(chosen.values[0, :, 0] * chosen.directions[0], nan=-np.inf).argmax()
         for asked in ([int(chosen.k[first])], ks):  # all, if the best of the first index fails
-            gap = gap_curve(job.sample, asked, seed, job.in_workers)
+            gap = gap_curve(sample, asked, seed, job.in_workers)
             if (gain_over_one(gap.gap, gap.error) > GATE).any():
                 break
         chosen = replace(chosen, gap_k=gap.k, gap=gap.gap, gap_error=gap.error)
     more = _more(ks[-1], size or n) if k_range is None else []
     if more and chosen.structure is not False and chosen.wants_more:
         if testable and gap_votes:
-            gap = gap_curve(job.sample, [*ks, *more], seed, job.in_workers)
+            gap = gap_curve(sample, [*ks, *more], seed, job.in_workers)
         chosen = _joined(chosen, judge_fits(job, more, fit_numbers(job, more), gap))
     if chosen.failures:
         warnings.warn(
@@ -416,6 +414,8 @@ class Job(NamedTuple):
     seed: int
     n_jobs: int | None
     in_workers: InWorkers
+    first_end: int
+    not_tested: str
 
 
 def fit_numbers(job: Job, ks: list[int]) -> list[list[Fitted | Exception]]:
@@ -485,8 +485,8 @@ def judge_fits(
         gap_k=gap.k,
         gap=gap.gap,
         gap_error=gap.error,
-        not_tested="",
-        first_end=0,
+        not_tested=job.not_tested,
+        first_end=job.first_end,
         n_sampled=job.sample.n,
         skewness=job.sample.skewness,
         all_equal=all_equal,

@@ -121,7 +121,7 @@ class Space:
     @property
     def entries(self) -> int:
         """Numbers that X stores."""
-        return self.n * self.d
+        return int(self.X.size)
 
     @property
     def given(self) -> Any:
@@ -463,6 +463,4 @@ def code_columns(codes: Any, weights: Any) -> tuple[Any, Any]:
     return codes[:, None], None if weights is None else weights[:, None]
 
 
-def host(array: Any) -> np.ndarray:
-    """A small result, back as NumPy."""
-    return to_numpy(array)
+host = to_numpy  # what becomes of a small result beside X
