@@ -57,8 +57,7 @@ class Pairs:
             prepared = self.space.prepared_rows(self.metric, objects)
             square = None if self.metric.finish is None else square_lengths(*prepared, np)
         else:
-            X, zero = self.prepared
-            prepared = Prepared(X[objects, :], None if zero is None else zero[objects])
+            prepared = self.prepared.take(objects)
             square = None if self.square is None else self.square[objects]
         given = None if self.given is None else self.given[objects, :]
         return Rows(prepared.X, square, prepared.zero, objects, members, given)

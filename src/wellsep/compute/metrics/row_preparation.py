@@ -22,6 +22,10 @@ class Prepared(NamedTuple):
     X: Any  # (n, d)
     zero: Any = None  # (n,) bool, rows that have no direction; None: there are none
 
+    def take(self, rows: Any) -> Prepared:
+        """Some of the rows."""
+        return Prepared(self.X[rows, :], None if self.zero is None else self.zero[rows])
+
 
 def unit_rows(X: Any, xp: Any = np) -> Prepared:
     """Rows of length one in float64; a zero row stays zero and is marked."""

@@ -76,7 +76,10 @@ def provide_extremes(task: Any, wants: list[Want]) -> dict[Want, list[Any]]:
     for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
         mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
         names = {w.name for w in mine}
-        values = task.either(_all_together, _by_pairs)(task, metric, names)
+        if task.either(True, False):
+            values = _all_together(task, metric, names)
+        else:
+            values = task.fold_pairs(extremes_of_two, metric, names).values
         found |= {w: list(values[w.name]) for w in mine}
     return found
 
@@ -93,11 +96,6 @@ def _all_together(task: Task, metric: Metric, names: set[str]) -> dict[str, Any]
         return reference_extremes(task, metric, names)
     finish: Any = metric.finish
     return {name: finish(np.where(s == -np.inf, 0, s), np) for name, s in squares.items()}
-
-
-def _by_pairs(task: Any, metric: Metric, names: set[str]) -> dict[str, np.ndarray]:
-    extremes: Extremes = task.fold_pairs(extremes_of_two, metric, names)
-    return extremes.values
 
 
 class Extremes(NamedTuple):
@@ -132,19 +130,18 @@ def extremes_of_two(
 def _squares_of_all(task: Task, metric: Metric, names: set[str]) -> dict[str, np.ndarray]:
     """Blocks that belong to one cluster each, or one tree where many partitions share it."""
     partitions, jobs = task.partitions, task.space.n_jobs
-    X, zero = task.space.on_host(metric)
+    prepared = task.space.on_host(metric)
     squares = {name: np.full(len(partitions), np.nan) for name in names}
     for rows, group in by_counted(task):
         left = set(names)
         if len(group) >= WORTH_A_TREE and left - {"farthest_within"}:
             codes = partitions.codes[group][:, rows]
-            some = Prepared(X[rows], None if zero is None else zero[rows])
-            shared = _shared(rows_of(some), codes, jobs, left)
+            shared = _shared(rows_of(prepared.take(rows)), codes, jobs, left)
             for name, values in shared.items():
                 squares[name][group] = values
             left -= set(shared)
         for m in group if left else ():
-            extremes = _one_partition(X, zero, partitions.codes[m], jobs, left)
+            extremes = _one_partition(prepared, partitions.codes[m], jobs, left)
             for name, extreme in extremes.items():
                 squares[name][m] = extreme.square
     return squares
@@ -187,7 +184,7 @@ def _nearest_within(rows: Rows, codes: np.ndarray, near: np.ndarray, square: np.
 
 
 def _one_partition(
-    X: np.ndarray, zero: np.ndarray | None, codes: np.ndarray, jobs: int, names: set[str]
+    prepared: Prepared, codes: np.ndarray, jobs: int, names: set[str]
 ) -> dict[str, Extreme]:
     """Objects sorted by cluster, so that a block of pairs is within or between as a whole.
 
@@ -195,20 +192,32 @@ def _one_partition(
     """
     extremes = {name: Extreme(-1 if name == "farthest_within" else 1) for name in names}
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
-    sorted_codes, X = codes[order], X[order]
-    zero = None if zero is None else zero[order]
-    radius = _distance_to_means(X, zero, sorted_codes)
+    sorted_codes, prepared = codes[order], prepared.take(order)
+    radius = _distance_to_means(prepared, sorted_codes)
     # Outermost first within a cluster: the farthest pair is met early, and inner blocks drop out.
     outward = np.lexsort((-radius, sorted_codes))
-    rows = rows_of(Prepared(X[outward], None if zero is None else zero[outward]))
-    radius = radius[outward]
+    rows, radius = rows_of(prepared.take(outward)), radius[outward]
     blocks = cut_clusters(sorted_codes)
     cluster = [int(sorted_codes[b.start]) for b in blocks]
     mixed = [bool(sorted_codes[b.start] != sorted_codes[b.stop - 1]) for b in blocks]
     outermost = [float(radius[b].max()) for b in blocks]
 
+    def still_wanted(i: int, j: int) -> list[str]:
+        """What is asked of the pairs of two blocks, and can still change."""
+        apart = cluster[i] != cluster[j]
+        near = {
+            "nearest_between": apart or (i == j and mixed[i]),
+            "nearest_within": not apart,
+        }
+        wanted = [n for n, asked in near.items() if asked and n in names and extremes[n].square > 0]
+        farthest = extremes.get("farthest_within")
+        reach = (outermost[i] + outermost[j]) ** 2 * (1 + 1e-9)
+        if farthest is not None and not apart and not farthest.hopeless(reach):
+            wanted.append("farthest_within")
+        return wanted
+
     def visit(i: int, j: int) -> None:
-        wanted = _still_wanted(i, j)
+        wanted = still_wanted(i, j)
         if not wanted:
             return
         a, b = rows.take(blocks[i]), rows.take(blocks[j])
@@ -225,19 +234,6 @@ def _one_partition(
             if i == j:
                 np.fill_diagonal(found, never)
             extremes[name].offer(found, a, b, slack)
-
-    def _still_wanted(i: int, j: int) -> list[str]:
-        wanted = []
-        if cluster[i] != cluster[j] or (i == j and mixed[i]):
-            wanted += [n for n in ("nearest_between",) if n in names and extremes[n].square > 0]
-        if cluster[i] != cluster[j]:
-            return wanted
-        wanted += [n for n in ("nearest_within",) if n in names and extremes[n].square > 0]
-        reach = (outermost[i] + outermost[j]) ** 2
-        farthest = extremes.get("farthest_within")
-        if farthest is not None and not farthest.hopeless(reach * (1 + 1e-9)):
-            wanted.append("farthest_within")
-        return wanted
 
     in_threads(jobs, visit, _rounds(cluster, mixed, names))
     return extremes
@@ -275,10 +271,9 @@ def _rounds(
         ]
 
 
-def _distance_to_means(
-    X: np.ndarray, zero: np.ndarray | None, sorted_codes: np.ndarray
-) -> np.ndarray:
+def _distance_to_means(prepared: Prepared, sorted_codes: np.ndarray) -> np.ndarray:
     """The axis of a zero row's own leads away from every mean."""
+    X, zero = prepared
     starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
     sizes = np.diff([*starts, len(X)])
     means = np.add.reduceat(X, starts, axis=0) / sizes[:, None]

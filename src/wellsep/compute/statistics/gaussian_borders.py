@@ -14,7 +14,7 @@ import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex
 from wellsep._threads import cut_rows
-from wellsep.compute.data.rows import Space, host, one_hot
+from wellsep.compute.data.rows import host
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.centre_pairs import lowest_rival
 from wellsep.compute.statistics.row_statistics import describe_clusters
@@ -76,35 +76,30 @@ def _descend(xi: np.ndarray, quadric: Quadric) -> np.ndarray:
     path = _Path(xi, quadric)
     n = len(xi)
     if not quadric.a.any():
-        slope = float(np.linalg.norm(quadric.beta))
-        return path.height(np.zeros(n)).g / slope if slope else np.full(n, np.inf)
+        steepness = float(np.linalg.norm(quadric.beta))
+        return path.height(np.zeros(n))[0] / steepness if steepness else np.full(n, np.inf)
     low, high = np.zeros(n), np.full(n, FARTHEST)
     at = path.first_guess()
-    beyond = path.height(high).g > 0
+    beyond = path.height(high)[0] > 0
     active = np.flatnonzero(~beyond)
     for _ in range(200):
         if not len(active):
             break
-        step = path.height(at[active], active)
-        above = step.g > 0
+        g, slope = path.height(at[active], active)
+        above = g > 0
         low[active] = np.where(above, at[active], low[active])
         high[active] = np.where(above, high[active], at[active])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            newton = at[active] - step.g / step.slope
+            newton = at[active] - g / slope
         middle = (low[active] + high[active]) / 2
         inside = (newton > low[active]) & (newton < high[active])  # False for NaN
         fresh = np.where(inside, newton, middle)
         done = np.abs(fresh - at[active]) <= 1e-14 * (1 + fresh)
-        done |= (high[active] - low[active] <= 1e-15 * (1 + high[active])) | (step.g == 0)
-        at[active] = np.where(step.g == 0, at[active], fresh)
+        done |= (high[active] - low[active] <= 1e-15 * (1 + high[active])) | (g == 0)
+        at[active] = np.where(g == 0, at[active], fresh)
         active = active[~done]
     at[beyond] = FARTHEST
     return path.distance(at, beyond)
-
-
-class _Height(NamedTuple):
-    g: np.ndarray
-    slope: np.ndarray
 
 
 class _Path:
@@ -136,7 +131,7 @@ class _Path:
         multiplier, rate, divisor = self._multiplier(s)
         return -multiplier[:, None] * self.gradient[rows] / divisor, rate, divisor
 
-    def height(self, s: np.ndarray, rows: Any = slice(None)) -> _Height:
+    def height(self, s: np.ndarray, rows: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """g(y(s)) and its derivative −Σ(2az + β)²/(1 + 2λa) · dλ/ds."""
         a, beta, c, _ = self.quadric
         with np.errstate(over="ignore", invalid="ignore"):
@@ -144,13 +139,13 @@ class _Path:
             z = self.xi[rows] + move
             g = (a * z**2 + beta * z).sum(axis=1) + c
             slope = -(((2 * a * z + beta) ** 2) / divisor).sum(axis=1) * rate
-        return _Height(np.where(np.isnan(g), -np.inf, g), slope)
+        return np.where(np.isnan(g), -np.inf, g), slope
 
     def first_guess(self) -> np.ndarray:
         """Newton's first step from λ = 0."""
-        start = self.height(np.zeros(len(self.xi)))
+        g, slope = self.height(np.zeros(len(self.xi)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            guess = -start.g / start.slope
+            guess = -g / slope
         return np.where(np.isfinite(guess), np.clip(guess, 0, FARTHEST / 2), FARTHEST / 2)
 
     def distance(self, s: np.ndarray, beyond: np.ndarray) -> np.ndarray:
@@ -159,7 +154,7 @@ class _Path:
         move, _, _ = self._moved(s, slice(None))
         square = np.einsum("ij,ij->i", move, move)
         if beyond.any():
-            left = self.height(s).g[beyond]
+            left = self.height(s)[0][beyond]
             square[beyond] += left / -self.lowest if self.lowest < 0 else np.inf
         return np.sqrt(square)
 
@@ -184,49 +179,54 @@ def equal_density(
     return Quadric(roots, -(basis.T @ pull), c, basis)
 
 
+class _Cluster(NamedTuple):
+    center: np.ndarray  # (d,)
+    members: np.ndarray  # (n_k, d) about the centre
+    weights: np.ndarray  # (n_k,)
+    rounding: np.ndarray  # (d,) how far values may lie from those rounded to X's own type
+
+
 def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """(K,) squared distances of members to where another density takes over, summed, the least;
     a sentence instead where the clusters give no densities."""
     X, weights = task.space.on_host().X, task.weights_or_ones()
-    rounding = _rounding(task.space, X)
+    rounding = np.finfo(host(task.space.X[:1, :]).dtype).eps * np.abs(X + task.space.shift)
     found: dict[Want, list[Any]] = {w: [] for w in wants}
-    for codes, cluster in zip(task.partitions.codes, describe_clusters(task), strict=True):
+    for codes, described in zip(task.partitions.codes, describe_clusters(task), strict=True):
+        clusters = [
+            _Cluster(center, X[mine] - center, weights[mine], rounding[mine].max(axis=0))
+            for k, center in enumerate(described.centers)
+            for mine in [codes == k]
+        ]
         for w in wants:
             mixture = w.get("mixture")
             mixture = Mixture(mixture) if isinstance(mixture, str) else mixture
             try:
-                parts = _components(
-                    X, codes, weights, cluster.centers, mixture.in_unit(task.space.unit), rounding
-                )
+                parts = _components(clusters, mixture.in_unit(task.space.unit))
             except UndefinedIndex as reason:
                 found[w].append(str(reason))
                 continue
-            table = _separate(X, codes, weights, cluster.centers, parts, w.get("wrong_side"))
-            found[w].append(lowest_rival(table))
+            found[w].append(lowest_rival(_separate(clusters, parts, w.get("wrong_side"))))
     return found
 
 
-def _rounding(space: Space, X: np.ndarray) -> np.ndarray:
-    """(n, d) how far values may lie from those that were rounded to X's own type."""
-    return np.finfo(host(space.X[:1, :]).dtype).eps * np.abs(X + space.shift)
+class _Components(NamedTuple):
+    inverses: list[np.ndarray]
+    log_determinants: np.ndarray  # (K,)
+    log_weights: np.ndarray  # (K,)
 
 
-def _separate(
-    X: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray,
-    centers: np.ndarray,
-    parts: _Components,
-    wrong_side: str,
-) -> np.ndarray:
-    table = np.full((len(centers),) * 2, np.nan)
-    for j, center in enumerate(centers):
-        rows = np.flatnonzero(codes == j)
-        members = X[rows] - center
-        for other in range(len(table)):
-            if other != j:
-                far = signed_distances(members, _between(centers, parts, j, other))
-                table[j, other] = _summed(far, weights[rows], wrong_side)
+def _separate(clusters: list[_Cluster], parts: _Components, wrong_side: str) -> np.ndarray:
+    inverses, volumes, weights = parts
+    table = np.full((len(clusters),) * 2, np.nan)
+    for j, own in enumerate(clusters):
+        for rival, other in enumerate(clusters):
+            if rival != j:
+                ratio = float(weights[j] - weights[rival] - (volumes[j] - volumes[rival]) / 2)
+                gap = other.center - own.center
+                border = equal_density(gap, (inverses[j], inverses[rival]), ratio)
+                far = signed_distances(own.members, border)
+                table[j, rival] = _summed(far, own.weights, wrong_side)
     return table
 
 
@@ -237,75 +237,37 @@ def _summed(far: np.ndarray, weight: np.ndarray, wrong_side: str) -> float:
     return float((weight * (np.maximum(far, 0) if wrong_side == "zero" else far) ** 2).sum())
 
 
-class _Components(NamedTuple):
-    inverses: list[np.ndarray]
-    log_determinants: np.ndarray  # (K,)
-    log_weights: np.ndarray  # (K,)
-
-
-def _between(centers: np.ndarray, parts: _Components, j: int, other: int) -> Quadric:
-    inverses, volumes, weights = parts
-    ratio = weights[j] - weights[other] - (volumes[j] - volumes[other]) / 2
-    return equal_density(centers[other] - centers[j], (inverses[j], inverses[other]), float(ratio))
-
-
-def _components(
-    X: np.ndarray,
-    codes: np.ndarray,
-    sample: np.ndarray,
-    centers: np.ndarray,
-    mixture: Mixture,
-    rounding: np.ndarray,
-) -> _Components:
-    k = len(centers)
-    given = mixture.covariances
-    if isinstance(given, str):
-        tables = _from_clusters(X, codes, sample, centers, given, rounding)
-    else:
-        tables = list(given)
+def _components(clusters: list[_Cluster], mixture: Mixture) -> _Components:
+    k, d, given = len(clusters), len(clusters[0].center), mixture.covariances
+    estimated = isinstance(given, str)
+    tables = [_covariance(cluster, given) for cluster in clusters] if estimated else list(given)
     if len(tables) != k:
         raise ValueError(
             f"covariances must have one entry per cluster ({k}), got {len(tables)}; "
             "entries follow the sorted labels."
         )
-    if tables[0].shape[0] != X.shape[1]:
-        raise ValueError(
-            f"covariances must have X's {X.shape[1]} columns, got {tables[0].shape[0]}."
-        )
-    inverses, volumes = zip(
-        *(_invert(t, i, isinstance(given, str)) for i, t in enumerate(tables)), strict=True
-    )
+    if tables[0].shape[0] != d:
+        raise ValueError(f"covariances must have X's {d} columns, got {tables[0].shape[0]}.")
+    inverses, volumes = zip(*(_invert(t, i, estimated) for i, t in enumerate(tables)), strict=True)
     shares = mixture.weights
-    if shares is None and isinstance(given, str) and given != "authors":
-        shares = np.asarray(one_hot(codes[None], np.array([k]), sample).sum(axis=0))
+    if shares is None and estimated and given != "authors":
+        shares = np.array([cluster.weights.sum() for cluster in clusters])
     weights = np.zeros(k) if shares is None else np.log(shares / shares.sum())
     return _Components(list(inverses), np.array(volumes), weights)
 
 
-def _from_clusters(
-    X: np.ndarray,
-    codes: np.ndarray,
-    sample: np.ndarray,
-    centers: np.ndarray,
-    rule: str,
-    rounding: np.ndarray,
-) -> list[np.ndarray]:
-    tables = []
-    for k, center in enumerate(centers):
-        members, weight = X[codes == k] - center, sample[codes == k]
-        # Neither what the data were rounded by nor what their mean was is an extent.
-        least = rounding[codes == k].max(axis=0)
-        least += len(members) * np.finfo(np.float64).eps * np.abs(center)
-        members = members * (np.abs(members).max(axis=0) > least)
-        if rule == "full":
-            table = (members.T * weight) @ members / weight.sum()
-            tables.append(np.zeros_like(table) if _is_flat(table, least) else table)
-            continue
-        variances = weight @ members**2 / weight.sum()
-        if rule == "authors" and not variances.min() > DEGENERATE * variances.max():
-            variances = np.ones_like(variances)
-        tables.append(variances)
-    return tables
+def _covariance(cluster: _Cluster, rule: str) -> np.ndarray:
+    members, weight = cluster.members, cluster.weights
+    # Neither what the data were rounded by nor what their mean was is an extent.
+    least = cluster.rounding + len(members) * np.finfo(np.float64).eps * np.abs(cluster.center)
+    members = members * (np.abs(members).max(axis=0) > least)
+    if rule == "full":
+        table: np.ndarray = (members.T * weight) @ members / weight.sum()
+        return np.zeros_like(table) if _is_flat(table, least) else table
+    variances: np.ndarray = weight @ members**2 / weight.sum()
+    if rule == "authors" and not variances.min() > DEGENERATE * variances.max():
+        return np.ones_like(variances)
+    return variances
 
 
 def _is_flat(covariance: np.ndarray, least: np.ndarray) -> bool:

@@ -86,8 +86,7 @@ def _select_in_memory(
 
 def counted_rows(prepared: Prepared, rows: Any, xp: Any) -> Prepared:
     """Some rows about their mean: far from the origin all are alike, and bins would reach far."""
-    X = prepared.X[rows, :]
-    zero = None if prepared.zero is None else prepared.zero[rows]
+    X, zero = prepared.take(rows)
     return Prepared(X - xp.mean(X, axis=0), zero)
 
 
