@@ -143,13 +143,13 @@ class AgreedGroups(Result):
 
     def to_facts(self) -> dict[str, Any]:
         """The numbers that a verdict tells; None where there are none."""
-        told = not self.why
-        return {
-            "contenders": list(self.contenders) if told else None,
-            "agreed_groups": int(self.is_agreed.sum()) if told else None,
-            "agreed_objects": self.n_objects_agreed if told else None,
-            "questions": len(self.questions) if told else None,
+        facts = {
+            "contenders": list(self.contenders),
+            "agreed_groups": int(self.is_agreed.sum()),
+            "agreed_objects": self.n_objects_agreed,
+            "questions": len(self.questions),
         }
+        return dict.fromkeys(facts) if self.why else facts
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the clusters of the best run, agreed ones first."""
@@ -227,19 +227,18 @@ def read_answers(answers: Any, run: str) -> Mapping[str, Any]:
     return given
 
 
-class _Overlap(NamedTuple):
+class _Cut(NamedTuple):
     """How one contender cuts the clusters of the best run."""
 
+    run: str
+    share: float  # of the half-samples in which it comes first
     codes: np.ndarray  # (n,)
     links: dict[int, list[int]]  # cluster of the best run -> clusters here, see `overlaps`
     agreed: dict[int, int]  # cluster here -> the agreed cluster that it is
 
 
 def find_agreed(
-    codes: np.ndarray,
-    shares: np.ndarray,
-    clusters: tuple[str, ...],
-    contenders: tuple[str, ...],
+    codes: np.ndarray, shares: np.ndarray, clusters: tuple[str, ...], contenders: tuple[str, ...]
 ) -> AgreedGroups:
     """Compare the clusters of the best run with those of all contenders.
 
@@ -262,13 +261,11 @@ def find_agreed(
     settled = np.flatnonzero(is_agreed).tolist()
     matched = [settled, *match[settled].T.tolist()]
     cuts = [
-        _Overlap(other, overlaps(best, other, settled), dict(zip(same, settled, strict=True)))
-        for other, same in zip(codes, matched, strict=True)
+        _Cut(run, share, own, overlaps(best, own, settled), dict(zip(same, settled, strict=True)))
+        for run, share, own, same in zip(contenders, shares, codes, matched, strict=True)
     ]
-    questions = (
-        _ask(members, cuts, shares, clusters, contenders)
-        for members in _connected(np.flatnonzero(~is_agreed).tolist(), cuts)
-    )
+    unsettled = _connected(np.flatnonzero(~is_agreed).tolist(), cuts)
+    questions = (_ask(members, cuts, clusters) for members in unsettled)
     return AgreedGroups(
         run=contenders[0],
         contenders=contenders,
@@ -306,7 +303,7 @@ def overlaps(
     return links
 
 
-def _connected(clusters: list[int], cuts: Iterable[_Overlap]) -> list[list[int]]:
+def _connected(clusters: list[int], cuts: Iterable[_Cut]) -> list[list[int]]:
     """Clusters of the best run in groups that some contender connects, but by agreed groups."""
     joined = np.eye(len(clusters), dtype=bool)
     for cut in cuts:
@@ -321,41 +318,35 @@ def _connected(clusters: list[int], cuts: Iterable[_Overlap]) -> list[list[int]]
 Groups = tuple[tuple[int, tuple[int, ...]], ...]
 
 
-def _ask(
-    members: list[int],
-    cuts: list[_Overlap],
-    shares: np.ndarray,
-    clusters: tuple[str, ...],
-    contenders: tuple[str, ...],
-) -> Question:
+def _ask(members: list[int], cuts: list[_Cut], clusters: tuple[str, ...]) -> Question:
     """One question: contenders that put the clusters together alike are on one side."""
-    sides: dict[Groups, list[int]] = defaultdict(list)
-    for s, cut in enumerate(cuts):
+    sides: dict[Groups, list[_Cut]] = defaultdict(list)
+    for cut in cuts:
         parts = defaultdict(list)
         for cluster in members:
             for other in cut.links[cluster]:
                 parts[other].append(cluster)
-        sides[tuple(sorted((cut.agreed.get(g, -1), tuple(c)) for g, c in parts.items()))].append(s)
+        groups = sorted((cut.agreed.get(g, -1), tuple(c)) for g, c in parts.items())
+        sides[tuple(groups)].append(cut)
     best = cuts[0].codes
     objects = np.flatnonzero(np.isin(best, members))
-    share = {key: float(shares[runs].sum()) for key, runs in sides.items()}
-    order = sorted(sides, key=lambda key: (-share[key], sides[key][0]))
-    joins = any(agreed >= 0 for key in order for agreed, _ in key)
-    words = [_say(members, key, clusters, joins) for key in order]
+    share = {key: float(np.sum([cut.share for cut in alike])) for key, alike in sides.items()}
+    order = sorted(sides, key=lambda key: -share[key])  # of equal ones the first to appear
+    beside = sorted({agreed for key in order for agreed, _ in key if agreed >= 0})
+    words = [_say(members, key, clusters, bool(beside)) for key in order]
     answers = []
     for key, text in zip(order, words, strict=True):
-        runs = sorted(sides[key], key=lambda s: (-shares[s], s))
-        cut = cuts[0] if 0 in runs else cuts[runs[0]]
-        groups, codes, is_agreed = _groups(members, cut, objects, best, clusters)
+        alike = sorted(sides[key], key=lambda cut: -cut.share)
+        own = cuts[0] if any(cut is cuts[0] for cut in alike) else alike[0]
+        names, codes, is_agreed = _groups(members, own, objects, best, clusters)
         moved = objects[_moved(best[objects], codes, is_agreed)]
-        named = tuple(contenders[s] for s in runs)
         if words.count(text) > 1:  # no two sides of a question have the same words
-            text = f"{text}: {_how(key, codes, named[0], clusters)}"
-        answers.append(Side(text, share[key], named, groups, freeze(codes), freeze(moved)))
-    beside = sorted({a for key in order for a, _ in key if a >= 0})
+            text = f"{text}: {_how(key, codes, alike[0].run, clusters)}"
+        runs = tuple(cut.run for cut in alike)
+        answers.append(Side(text, share[key], runs, names, freeze(codes), freeze(moved)))
     return Question(
         id="+".join(clusters[c] for c in members),
-        text=_text(members, order, clusters),
+        text=_text(members, order, clusters, beside),
         clusters=tuple(clusters[c] for c in members),
         beside=tuple(clusters[a] for a in beside),
         objects=freeze(objects),
@@ -364,11 +355,7 @@ def _ask(
 
 
 def _groups(
-    members: list[int],
-    cut: _Overlap,
-    objects: np.ndarray,
-    best: np.ndarray,
-    clusters: tuple[str, ...],
+    members: list[int], cut: _Cut, objects: np.ndarray, best: np.ndarray, clusters: tuple[str, ...]
 ) -> tuple[tuple[str, ...], np.ndarray, list[bool]]:
     """Names of the groups of a side, the group of each object, and which groups are agreed ones.
 
@@ -432,9 +419,10 @@ def _how(side: Groups, codes: np.ndarray, run: str, clusters: tuple[str, ...]) -
     return "; ".join(texts) if len(placed) > len(side) else listing(texts)
 
 
-def _text(members: list[int], sides: list[Groups], clusters: tuple[str, ...]) -> str:
+def _text(
+    members: list[int], sides: list[Groups], clusters: tuple[str, ...], homes: list[int]
+) -> str:
     names = listing((clusters[c] for c in members), most=6)
-    homes = sorted({agreed for side in sides for agreed, _ in side if agreed >= 0})
     numbers = sorted({len(side) for side in sides})
     if len(members) == 1:
         if homes:
