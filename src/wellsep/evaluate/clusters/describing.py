@@ -329,7 +329,15 @@ def _quality(
         rival = details.nearest
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = details.margins / (np.where(rival >= 0, apart[codes, rival], np.nan) / 2)
-        fields |= _parts_of_indices(X, partition, thorough, notes)
+        parts: dict[str, Any] = {"cfq": cfq_clusters}
+        if thorough and len(X) <= MOST_FOR_DBCV:
+            parts = {"dbcv": dbcv_clusters, **parts}
+        elif thorough:
+            notes.append(f"DBCV is left out above {count(MOST_FOR_DBCV, 'object')}.")
+        for name, function in parts.items():
+            values = computed(f"{name.upper()} is", notes, function, X, partition)
+            if values is not None and (name == "cfq" or k > 1):
+                fields[name] = values
     task = Task(open_space(X), partition, None)
     sums = own_sums(task, X.metric) if isinstance(X, PairSpace) else own_sums(task)
     negative = np.where(np.isnan(widths), np.nan, widths < 0)
@@ -344,20 +352,6 @@ def _quality(
         "typical": [_first(-widths, mine, n_exemplars) for mine in members],
         "doubtful": [_first(relative, mine, n_exemplars) for mine in members],
     }
-
-
-def _parts_of_indices(
-    data: np.ndarray, partition: Partitions, thorough: bool, notes: list[str]
-) -> dict[str, np.ndarray]:
-    """The part of each cluster in CFQ, and in DBCV if ``thorough``, where they are defined."""
-    parts = {}
-    if thorough and len(data) <= MOST_FOR_DBCV:
-        dbcv = computed("DBCV is", notes, dbcv_clusters, data, partition)
-        parts["dbcv"] = None if len(partition.classes[0]) == 1 else dbcv
-    elif thorough:
-        notes.append(f"DBCV is left out above {count(MOST_FOR_DBCV, 'object')}.")
-    parts["cfq"] = computed("CFQ is", notes, cfq_clusters, data, partition)
-    return {name: values for name, values in parts.items() if values is not None}
 
 
 def _first(values: np.ndarray, mine: np.ndarray, most: int) -> np.ndarray:
@@ -463,8 +457,9 @@ def _describe(
     if has_columns(space):
         rows = np.asarray(rows, dtype=np.float64)
     part = partition.take(objects)
-    columns = _strongest(_columns(X, objects), part)
-    columns = columns._replace(notes=())  # constant columns are no news here
+    columns = _columns(X, objects)._replace(notes=())  # constant columns are no news here
+    if len(columns.names) > MOST_FEATURES:
+        columns = _strongest(columns, part)
     found = describe_partition(rows, part, columns, ids, thorough=False)
     lcd = computed("", [], lcd_of, rows, part)
     full = np.append(objects, -1)  # the last: none
@@ -508,14 +503,12 @@ def _columns(X: Any, objects: np.ndarray) -> Columns:
     elif sp.issparse(X):
         table = X.tocsr()[objects].toarray()
     else:
-        table = np.asarray(X[objects] if hasattr(X, "shape") else np.asarray(X)[objects])
+        table = np.asarray((X if hasattr(X, "shape") else np.asarray(X))[objects])
     return read_columns(table, None, len(objects), "X")
 
 
 def _strongest(columns: Columns, partition: Partitions) -> Columns:
     """The features that differ most between the clusters, in their order."""
-    if len(columns.names) <= MOST_FEATURES:
-        return columns
     codes, k = partition.codes[0], len(partition.classes[0])
     size = np.nan_to_num(np.abs(compare(columns, codes, k, pairs=False).difference)).max(axis=0)
     kept = np.sort(np.argsort(-size, kind="stable")[:MOST_FEATURES])
