@@ -16,7 +16,7 @@ from verdict_cases import camps, cloud, crowd, equals, input_of, noisy, six, squ
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.evaluate.words.verdict import KINDS, worth_table
+from wellsep.evaluate.words.verdict import KINDS, WORTH, worth_table
 from wellsep.records import Judgement
 from wellsep.runs import Runs
 
@@ -360,22 +360,23 @@ def test_the_share_of_k_stands_beside_that_of_the_run():
 def test_what_a_share_is_worth_is_read_from_the_shipped_table():
     judgement = judged(equals())
     share = judgement.verdict.facts["first_in"]
-    row = next(row for row in worth_table() if share >= row.low)
-    assert row.sentence() in judgement.verdict.second
-    counts = row.best_quarter, row.above_median, row.lost_less
-    assert f"In {row.trials} trials on {row.sets} data sets with known classes" in row.sentence()
+    row = next(row for row in worth_table() if share >= row["low"])
+    sentence = WORTH.format(**row)
+    assert sentence in judgement.verdict.second
+    counts = row["best_quarter"], row["above_median"], row["lost_less"]
+    assert f"In {row['trials']} trials on {row['sets']} data sets with known classes" in sentence
     for words, count in zip(
         ("quarter of the runs", "median run", "to the best"), counts, strict=True
     ):
-        assert f"{words} in {count}" in row.sentence()
-        assert isinstance(count, int) and count <= row.trials
+        assert f"{words} in {count}" in sentence
+        assert isinstance(count, int) and count <= row["trials"]
     guide = (DOCS / "guides" / "verdict.md").read_text(encoding="utf-8")
     for one in worth_table():
-        cells = one.trials, one.sets, one.best_quarter, one.above_median, one.lost_less
-        assert f"| {' | '.join(map(str, cells))} ({one.loss:.2f}) |" in guide
-    lows = [one.low for one in worth_table()]
+        cells = (one[k] for k in ("trials", "sets", "best_quarter", "above_median", "lost_less"))
+        assert f"| {' | '.join(map(str, cells))} ({one['loss']:.2f}) |" in guide
+    lows = [one["low"] for one in worth_table()]
     assert lows == sorted(lows, reverse=True) and lows[-1] == 0
-    assert all(one.trials >= 10 for one in worth_table())
+    assert all(one["trials"] >= 10 for one in worth_table())
     assert judged(equals(), judge="ace").verdict.facts["worth"] is None  # measured for the vote
 
 

@@ -25,7 +25,7 @@ from wellsep.compute.statistics.contingency import PairCounts
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.vote.answer import Consensus, labels_of, numbers_of_runs, refuse_too_few
 from wellsep.indices.external import adjusted_rand
-from wellsep.partitions import Classes, Partitions, is_noise
+from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Run, Runs
 from wellsep.runs.folder_names import best_first
 
@@ -248,7 +248,7 @@ def consensus_partition(
     objects = draw_profiles(whole, most_profiles(), rng)
     used = whole if len(objects) == len(whole.of) else whole.some(objects)
 
-    clusters = np.array([int((~is_noise(known)).sum()) for known in partitions.classes])
+    clusters = partitions.clusters_only().n_clusters
     wanted = _wanted(n_clusters, clusters, used)
     tree = grow_tree(used, weights)
     cuts = np.full((len(wanted), partitions.n_objects), NOISE, dtype=np.intp)
@@ -257,7 +257,9 @@ def consensus_partition(
         if used is not whole:
             cluster = assign_nearest(whole, used, cluster, weights)
         cut[kept] = _largest_first(cluster[whole.of])
-    agreement = _agreement(cuts, codes)
+    numbered = np.where(cuts == NOISE, cuts.max(axis=1, keepdims=True) + 1, cuts)
+    counts = PairCounts.of_codes(np.concatenate([numbered, codes]), n_jobs=1, first=len(cuts))
+    agreement = adjusted_rand(counts)[: len(cuts), len(cuts) :]  # of each cut with each partition
     means = agreement @ (weights / weights.sum())
     best = int(np.flatnonzero(means >= means.max() - 1e-12)[0])
     return ConsensusPartition(
@@ -302,8 +304,8 @@ def _weights(votes: Any, classes: Classes) -> np.ndarray:
 def _not_noise(partitions: Partitions, weights: np.ndarray) -> np.ndarray:
     """Objects that at most half of the votes call noise; equal partitions call so together."""
     by_class = np.ones((len(weights), partitions.n_objects), dtype=bool)
-    for m, known in enumerate(partitions.classes):
-        by_class[partitions.distinct.of[m]] &= is_noise(known)[partitions.codes[m]]
+    for c, codes in zip(partitions.distinct.of, partitions.clusters_only().codes, strict=True):
+        by_class[c] &= codes < 0
     kept = np.flatnonzero(weights @ by_class <= weights.sum() / 2)
     if not len(kept):
         raise NothingToRank(
@@ -335,14 +337,6 @@ def _largest_first(codes: np.ndarray) -> np.ndarray:
     number = np.empty(len(sizes), dtype=np.intp)
     number[np.lexsort([first, -sizes])] = np.arange(len(sizes))
     return number[found.reshape(-1)]
-
-
-def _agreement(cuts: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """(cuts, D) adjusted Rand index of each cut with each distinct partition."""
-    own = np.where(cuts == NOISE, cuts.max(axis=1, keepdims=True) + 1, cuts)
-    counts = PairCounts.of_codes(np.concatenate([own, codes]), n_jobs=1, first=len(cuts))
-    found: np.ndarray = adjusted_rand(counts)[: len(cuts), len(cuts) :]
-    return found
 
 
 class Profiles(NamedTuple):

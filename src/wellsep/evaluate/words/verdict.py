@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +41,14 @@ NEXT = {
     "clear": "Next: look at its clusters and its borderline objects on the page.",
 }
 KINDS = tuple(NEXT)
+# What picks that came first in a range of shares of the half-samples were worth: in `lost_less`
+# trials the pick had an ARI less than `loss` below that of the best run.
+WORTH = (
+    "In {trials} trials on {sets} data sets with known classes a pick came first in {low:.0%} to "
+    "{high:.0%} of the half-samples: it was in the best quarter of the runs in {best_quarter} of "
+    "the {trials}, above the median run in {above_median}, and lost less than {loss:.2f} ARI to "
+    "the best in {lost_less}."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,34 +124,12 @@ def verdict(
     return Verdict(kind, headline, second, case.say_next(kind), facts, groups)
 
 
-class Worth(NamedTuple):
-    """What picks that came first in a range of shares of the half-samples were worth."""
-
-    low: float
-    high: float
-    trials: int
-    sets: int
-    best_quarter: int  # trials whose pick was in the best quarter of its runs
-    above_median: int
-    lost_less: int  # trials whose pick had an ARI less than `loss` below the best run's
-    loss: float
-
-    def sentence(self) -> str:
-        """Say it."""
-        return (
-            f"In {self.trials} trials on {self.sets} data sets with known classes a pick came "
-            f"first in {self.low:.0%} to {self.high:.0%} of the half-samples: it was in the best "
-            f"quarter of the runs in {self.best_quarter} of the {self.trials}, above the median "
-            f"run in {self.above_median}, and lost less than {self.loss:.2f} ARI to the best in "
-            f"{self.lost_less}."
-        )
-
-
 @cache
-def worth_table() -> tuple[Worth, ...]:
+def worth_table() -> list[dict[str, Any]]:
     """The shipped table, the largest shares first; made by experiments/votes/worth.py."""
     text = files("wellsep.evaluate.words").joinpath("worth.json").read_text(encoding="utf-8")
-    return tuple(Worth(**row) for row in json.loads(text))
+    table: list[dict[str, Any]] = json.loads(text)
+    return table
 
 
 class _Case:
@@ -186,7 +172,8 @@ class _Case:
         self.n_same = int((likeness >= SAME).sum())
         self.n_equal = int(ranking.classes.equal_to(self.at).sum())
         # Shares of the half-samples in which the best, one much like it, or its K comes first.
-        self.first_in = self.chance = self.worth = None
+        self.first_in = self.chance = None
+        self.worth: dict[str, Any] | None = None
         self.k_first_in: dict[int, float] = {}
         if sure is not None:
             first = ranking.classes.first
@@ -194,7 +181,7 @@ class _Case:
             self.chance = float(min(1.0, sure.first_in[first[self.alike[first]]].sum()))
             self.k_first_in = {} if n_clusters is None else sure.share_of_k(n_clusters)
             if not self.too_few and self.by_vote and self.ace is not None:
-                self.worth = next(row for row in worth_table() if self.first_in >= row.low)
+                self.worth = next(row for row in worth_table() if self.first_in >= row["low"])
         self.tied = self._tied()
         # The plain agreement of the others with the best, as a share of the largest.
         self.relative_agreement: float | None = None
@@ -235,7 +222,7 @@ class _Case:
             "first_in": self.first_in,
             "first_in_with_its_like": self.chance,
             "first_in_by_k": self.k_first_in,
-            "worth": None if self.worth is None else self.worth._asdict(),
+            "worth": self.worth,
             "camps": None if self.camps is None else self.camps.to_dict(self.names),
             "above_structureless": self.gain,
         }
@@ -360,7 +347,7 @@ class _Case:
         yield from self._on_spaces()
         yield from self._on_runs()
         if self.worth is not None:
-            yield self.worth.sentence()
+            yield WORTH.format(**self.worth)
         if self.sure is not None and not self.too_few:
             low, high = self.sure.interval[self.at]
             if low > 1:
