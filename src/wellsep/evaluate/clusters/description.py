@@ -105,8 +105,7 @@ class ClusterDescription(Result, row_names="cluster"):
     @property
     def share(self) -> np.ndarray:
         """(K,) share of all objects."""
-        found: np.ndarray = self.sizes / self.n_objects
-        return found
+        return self.sizes / self.n_objects
 
     @property
     def n_noise(self) -> int:

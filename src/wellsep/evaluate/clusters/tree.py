@@ -56,8 +56,7 @@ class ResolutionTree(Result):
     @property
     def n_clusters(self) -> np.ndarray:
         """Clusters of each level, noise left out."""
-        found: np.ndarray = np.bincount(self.level[~self.is_noise], minlength=len(self.levels))
-        return found
+        return np.bincount(self.level[~self.is_noise], minlength=len(self.levels))
 
     @property
     def share_of_source(self) -> np.ndarray:

@@ -25,8 +25,7 @@ def shared_votes(agreement: np.ndarray) -> np.ndarray:
 
 def vote_weights(agreement: np.ndarray) -> np.ndarray:
     """(D,) what each vote weighs: 1, and less where more than four near copies would vote."""
-    weights: np.ndarray = np.minimum(1.0, COPIES * shared_votes(agreement))
-    return weights
+    return np.minimum(1.0, COPIES * shared_votes(agreement))
 
 
 def vote_shares(n_clusters: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -42,8 +41,7 @@ def vote_shares(n_clusters: np.ndarray, weights: np.ndarray) -> np.ndarray:
     short = np.cumsum(weights[order], axis=1) < BAND - 1e-9
     last = np.minimum(short.sum(axis=1), len(weights) - 2)[:, None]
     edge = np.take_along_axis(apart, np.take_along_axis(order, last, axis=1), axis=1)
-    shares: np.ndarray = np.where(apart <= edge + _EDGE, weights, 0.0)
-    return shares
+    return np.where(apart <= edge + _EDGE, weights, 0.0)
 
 
 def mean_agreement(agreement: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -63,8 +61,7 @@ def on_one_scale(index: np.ndarray, *, bounded: bool, tolerance: float) -> np.nd
     """(D,) an index from -1 to 1 as it is; of any other half the rank, as a share of D."""
     if bounded:
         return index
-    half: np.ndarray = average_ranks(index, tolerance=tolerance) / (2 * len(index))
-    return half
+    return average_ranks(index, tolerance=tolerance) / (2 * len(index))
 
 
 def with_index(agreed: np.ndarray, index: np.ndarray | None) -> np.ndarray:
