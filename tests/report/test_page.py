@@ -270,7 +270,7 @@ def test_noise_is_shown_as_noise_and_its_share_is_said(tmp_path):
 
 
 def test_details_that_the_judgement_lacks_follow_its_policy_for_noise(tmp_path):
-    from wellsep.report.source import collect_evidence
+    from wellsep.report.pages.ranking import collect_evidence
 
     rng = np.random.default_rng(0)
     X = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0) + rng.normal(size=(60, 2))

@@ -9,8 +9,7 @@ import pytest
 import wellsep as ws
 from wellsep.evaluate.clusters.describing import MOST_DESCRIBED, described_objects
 from wellsep.records import Judgement
-from wellsep.report.pages.ranking import build_ranking_page
-from wellsep.report.source import collect_evidence
+from wellsep.report.pages.ranking import build_ranking_page, collect_evidence
 
 FEATURES = ["height", "weight", "age"]
 

@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist, squareform
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.report.pages.stability import build_stability_page
+from wellsep.report.pages.clusters import build_stability_page
 
 
 def data():

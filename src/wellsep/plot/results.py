@@ -25,7 +25,7 @@ from wellsep.plot.display import (
 )
 from wellsep.report.figures.ace import Dips, dip_figure
 from wellsep.report.figures.runs import TreeFigure, tree_figure
-from wellsep.report.page import is_stability
+from wellsep.report.page import is_a
 from wellsep.report.pages.choose_k import shown_k
 
 LONGEST = 40  # letters of a name at an axis
@@ -208,7 +208,7 @@ class StabilityDisplay(ResultDisplay):
     @staticmethod
     def figure_of(result: Any) -> Any:
         """Refuse all but a Stability."""
-        if not is_stability(result):
+        if not is_a(result, "Stability"):
             raise TypeError(
                 f"result must be a Stability, got {type(result).__name__}; make one with stability."
             )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import functools
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
 from itertools import zip_longest
@@ -14,24 +16,28 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import numpy as np
+import scipy.sparse as sp
 from markupsafe import Markup, escape
 
 from wellsep import __version__
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_path, check_text
+from wellsep._files.arrays import digest
 from wellsep._files.replace import write_text
 from wellsep._text.glossary import WORDS
 from wellsep._text.sentences import CLUSTERS, DIVERGING, SURFACES, cell, count
+from wellsep.distances.base import PairSpace
 from wellsep.evaluate import ClusterDescription, Judgement, ResolutionTree
 from wellsep.report.pack import BIDI, safe_json
-from wellsep.report.pages.choose_k import build_k_page
-from wellsep.report.pages.clusters import build_clusters_page
+from wellsep.report.pages.choose_k import build_k_page, build_tree_page
+from wellsep.report.pages.clusters import build_clusters_page, build_stability_page
 from wellsep.report.pages.ranking import build_ranking_page
-from wellsep.report.pages.stability import build_stability_page
-from wellsep.report.pages.tree import build_tree_page
 from wellsep.report.parts import Column, Page
-from wellsep.report.source import provenance
+from wellsep.runs import Runs
 from wellsep.spaces.drawing_planes import LAYOUTS
+
+LOOK = 16  # rows of each embedding that the digest reads
 
 # Drawn in this order; each file speaks to the ones before it through the object W.
 SCRIPTS = (
@@ -143,7 +149,7 @@ def render_report(
     >>> "is ranked first of 2 runs" in page.read_text(encoding="utf-8")
     True
     """
-    if is_exploration(result):
+    if is_a(result, "Exploration"):
         runs = result.runs if runs is None else runs
         result = replace(result.judgement, notes=(*result.remarks, *result.judgement.notes))
     drawn = getattr(runs, "layouts", {})  # those that came with the runs
@@ -155,9 +161,9 @@ def render_report(
             check_text(name, text)
     given = {"runs": runs, "truth": truth, "title": title}
     one_space = {**given, "layout": layout or "pca", "features": features}
-    if is_chosen_k(result):
+    if is_a(result, "ChosenK"):
         page = build_k_page(result, **one_space)
-    elif is_stability(result):
+    elif is_a(result, "Stability"):
         page = build_stability_page(result, **one_space)
     elif isinstance(result, ClusterDescription):
         page = build_clusters_page(result, labels=labels, **one_space)
@@ -176,25 +182,15 @@ def render_report(
     return path
 
 
-def is_chosen_k(result: Any) -> bool:
-    """Whether a result is one of choosing K (a record this room does not import)."""
-    return all(hasattr(result, name) for name in ("curves", "votes", "answer", "labels_for", "k"))
-
-
-def is_stability(result: Any) -> bool:
-    """Whether a result is one of stability (a record this room does not import)."""
-    return all(hasattr(result, name) for name in ("jaccard", "dissolved", "recovered", "n_found"))
-
-
-def is_exploration(result: Any) -> bool:
-    """Whether a result is one of exploring data (a record this room does not import)."""
-    return all(hasattr(result, name) for name in ("judgement", "runs", "labels_", "remarks"))
+def is_a(result: Any, name: str) -> bool:
+    """Whether a result is of a class with this name, one that this room does not import."""
+    return name in {cls.__name__ for cls in type(result).__mro__}
 
 
 def to_html(page: Page) -> str:
     """The page as one string of HTML."""
     script = "(function () {\n'use strict';\n" + "\n".join(map(_read, SCRIPTS)) + "\n})();"
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    allowed = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     drawn = page.data
     sheet = drawn.get("sheet")
     if sheet is not None:
@@ -213,7 +209,7 @@ def to_html(page: Page) -> str:
         script=script,
         # Only this very script may run, whatever a name tries; nothing may be fetched.
         policy=(
-            f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+            f"default-src 'none'; script-src 'sha256-{allowed}'; style-src 'unsafe-inline'; "
             "img-src data: blob:; base-uri 'none'; form-action 'none'"
         ),
         drawn=drawn,
@@ -274,3 +270,66 @@ def _template() -> jinja2.Template:
 
 def _read(name: str) -> str:
     return files(__package__).joinpath("template", name).read_text(encoding="utf-8")
+
+
+def provenance(result: Any, *, runs: Any, command: str | None) -> tuple[tuple[str, str], ...]:
+    """Pairs of a word and a text; the first, where it is known, makes the page again.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> result = ws.ace(ws.Scores.from_matrix([[0.1, 0.5], [0.2, 0.6]]), dip=False)
+    >>> [word for word, _ in provenance(result, runs=None, command="wellsep rank runs/")]
+    ['Reproduce', 'Version', 'Date']
+    """
+    found: dict[str, str] = {}
+    options: Mapping[str, Any] = {}
+    if isinstance(result, Judgement):
+        options = result.options
+        if not command and result.call:
+            call = 'wellsep.render_report(judgement, "page.html", runs=runs)'
+            command = f"judgement = {result.call}\n{call}"
+    if command:
+        found["Reproduce"] = command
+    if options:
+        found["Options"] = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        found["Seed"] = str(options.get("random_state"))
+    found["Version"] = f"wellsep {__version__}"
+    found["Date"] = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    if isinstance(runs, Runs):
+        found["Data"] = (
+            f"SHA-256 {data_digest(runs.partitions, runs.spaces)[:16]} of all labels and of "
+            f"{LOOK} rows of each embedding"
+        )
+    return tuple(found.items())
+
+
+def data_digest(partitions: Mapping[str, Any], spaces: Mapping[str, Any]) -> str:
+    """A digest of all labels, and of names, shapes and a few rows of the embeddings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = data_digest({"a": [0, 1]}, {"s": np.eye(2)})
+    >>> one == data_digest({"a": [0, 1]}, {"s": np.eye(2)}) != data_digest({"a": [1, 1]}, {})
+    True
+    """
+    parts: list[Any] = []
+    for name, labels in partitions.items():
+        values = np.asarray(labels)
+        plain = values.dtype.kind in "biuf"
+        parts += [str(name), values if plain else "\n".join(map(str, values.tolist()))]
+    for name, space in spaces.items():
+        rows = np.unique(np.linspace(0, max(space.shape[0] - 1, 0), LOOK).astype(np.intp))
+        parts += [str(name), str(tuple(space.shape)), *_some(space, rows)]
+    return digest(*parts)
+
+
+def _some(space: Any, rows: np.ndarray) -> list[Any]:
+    """What a few objects of a space are: rows, entries of sparse rows, or distances."""
+    if isinstance(space, PairSpace):
+        return [space.block(rows, rows)] if space.complete else space.contents()
+    if sp.issparse(space):
+        part = space[rows]
+        return [part.data, part.indices, part.indptr]
+    return [np.asarray(space[rows])]

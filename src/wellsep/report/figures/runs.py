@@ -16,7 +16,7 @@ from wellsep.evaluate.vote.answer import MEASURES
 from wellsep.partitions import Partitions
 from wellsep.report.figures.ace import colour_floor, space_order
 from wellsep.report.pack import pack, to_payload, upper
-from wellsep.report.sections.scatter import thinned
+from wellsep.report.sections.scatter import Labels, thinned
 
 MOST_CELLS = 300  # rows and columns of a heat map: more cannot be told apart on a screen
 MOST_LEVELS = 12  # of the tree
@@ -129,7 +129,7 @@ def agreement_payload(vote: Consensus) -> dict[str, Any]:
     }
 
 
-def runs_tree(ranking: Ranking, labels: Mapping[str, Any]) -> dict[str, Any] | None:
+def runs_tree(ranking: Ranking, labels: Mapping[str, Labels]) -> dict[str, Any] | None:
     """The best clustering of each number of clusters, as a tree; None with fewer than two."""
     counts = ranking.n_clusters
     if counts is None:
@@ -143,9 +143,11 @@ def runs_tree(ranking: Ranking, labels: Mapping[str, Any]) -> dict[str, Any] | N
         return None
     names = tuple(best[k] for k in thinned(np.array(ks), MOST_LEVELS).tolist())
     chosen = [labels[name] for name in names]
-    codes = np.stack([one[0] for one in chosen]).astype(np.int32)
+    codes = np.stack([one.codes for one in chosen]).astype(np.int32)
     # Whole numbers as numbers: noise, a number, has no place among texts.
-    classes = (np.array(one[1], int if all(map(_is_whole, one[1])) else str) for one in chosen)
+    classes = (
+        np.array(one.clusters, int if all(map(_is_whole, one.clusters)) else str) for one in chosen
+    )
     partitions = Partitions(codes, tuple(classes), names, (codes >= 0).mean(axis=1))
     tree = resolution_tree(partitions.take(np.arange(codes.shape[1])))
     return to_payload(tree_figure(tree))

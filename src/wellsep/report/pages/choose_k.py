@@ -1,22 +1,21 @@
-"""The page of a chosen K: curves, votes, the partitions of every K, and the best one's objects."""
+"""The pages of a chosen K (curves, votes, the partitions of every K) and of a resolution tree."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from wellsep._checks.arrays import to_numpy
+from wellsep.evaluate import ResolutionTree
 from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import Partitions
 from wellsep.report.figures.runs import tree_figure
 from wellsep.report.pack import to_payload
 from wellsep.report.parts import Column, Page, RankingTable, Section, fact
-from wellsep.report.sections.one_space import data_sections, some_rows
-from wellsep.report.sections.tables import truth_section
-from wellsep.report.source import DATA, given_data
+from wellsep.report.sections.one_space import DATA, data_sections
+from wellsep.report.sections.tables import told_columns, truth_section
 
 
 def build_k_page(
@@ -26,7 +25,7 @@ def build_k_page(
     curves, table = _curves(chosen), k_table(chosen)
     labels = dict(zip((f"K = {k}" for k in chosen.k), chosen.labels, strict=True))
     partitions = Partitions.from_labels(labels)
-    names = [f"K = {k}" for k in curves["k"]]
+    names, n = [f"K = {k}" for k in curves["k"]], chosen.labels.shape[1]
     tree = {}
     if len(labels) > 1:
         tree["tree"] = to_payload(tree_figure(resolution_tree(partitions)))
@@ -36,17 +35,34 @@ def build_k_page(
         signed = np.asarray(chosen.mean, dtype=float) * np.asarray(chosen.directions)
         scores = dict(zip(chosen.indices, signed.T, strict=True))
         sections.append(truth_section(compare_with_truth(scores, labels, known)))
-    order = [names[at] for at in table.rows if names[at] in labels]
-    shown = _pictures(chosen, partitions, order, runs, truth, layout, features)
+    if chosen.all_equal:
+        why = "All objects are equal; there is nothing to draw."
+        shown = [Section("plots", absent=why), Section("objects", absent=why)]
+    else:
+        shown = data_sections(
+            runs,
+            partitions,
+            [names[at] for at in table.rows if names[at] in labels],
+            None if truth is None else _of_objects(shown_classes(truth), chosen),
+            layout,
+            "K was chosen on",
+            features=features,
+            positions=np.asarray(chosen.objects),
+        )
     for section in shown:
         if section.name == "clusters" and len(names) > len(labels):
-            section.data["clusters"]["sizes"]["K = 1"] = [["all"], [chosen.labels.shape[1]]]
+            section.data["clusters"]["sizes"]["K = 1"] = [["all"], [n]]
     return Page(
         kind="choice of k",
         title=title or "The number of clusters",
         lead=_lead(chosen),
         sure=_sure(chosen),
-        facts=_facts(chosen),
+        facts=(
+            (f"{chosen.k[0]}–{chosen.k[-1]}", "clusters tried"),
+            fact(len(chosen.indices), "index", "indices"),
+            fact(len(chosen.values), "repeat"),
+            fact(n, "object"),
+        ),
         table=table,
         paragraphs=tuple(chosen.explain().splitlines()),
         chip=_chip(chosen),
@@ -56,46 +72,24 @@ def build_k_page(
             "spaces": [DATA],
             "made_in": [0] * len(names),
             "best": curves["k"].index(curves["best"]),
-            "n_objects": chosen.labels.shape[1],
+            "n_objects": n,
         },
     )
 
 
-def _pictures(
-    chosen: Any,
-    partitions: Partitions,
-    order: list[str],
-    runs: Any,
-    truth: Any,
-    layout: str,
-    features: Any,
-) -> list[Section]:
-    """The map, the clusters and the objects, or why they cannot be shown."""
-    data, positions = None, np.asarray(chosen.objects)
-    if runs is not None:
-        least = int(positions.max()) + 1
-        data = given_data(runs, least, "K was chosen on", features=features, more=True)
-        data = some_rows(data, positions)
-    if chosen.all_equal:
-        why = "All objects are equal; there is nothing to draw."
-        return [Section("plots", absent=why), Section("objects", absent=why)]
-    classes = None if truth is None else _of_objects(shown_classes(truth), chosen)
-    return data_sections(data, partitions, order, classes, layout)
-
-
 def _curves(chosen: Any) -> dict[str, Any]:
     """Every index over K with its spread, the votes and the stability, with K = 1 if it has one."""
-    votes, names = chosen.votes, chosen.curves()
+    votes, k = chosen.votes, np.asarray(chosen.k).tolist()
     one = [1] if votes.get(1) else []
     gap = [None] * len(one)
     return {
         "curves": [
             {"name": name, "pick": curve["pick"], "direction": curve["direction"]}
             | {key: [*gap, *curve[key]] for key in ("mean", "low", "high")}
-            for name, curve in names.items()
+            for name, curve in chosen.curves().items()
         ],
-        "k": [*one, *np.asarray(chosen.k).tolist()],
-        "votes": [votes[k] for k in (*one, *np.asarray(chosen.k).tolist())],
+        "k": [*one, *k],
+        "votes": [votes[k] for k in (*one, *k)],
         "stability": [*gap, *np.asarray(chosen.stability, dtype=float).tolist()],
         "best": shown_k(chosen),
         "n_repeats": len(chosen.values),
@@ -111,56 +105,37 @@ def k_table(chosen: Any) -> RankingTable:
     """A row per K: the answer first, then by votes, with every index, its spread and stability."""
     columns = chosen.columns()
     for name in ("n_clusters", "coverage"):
-        if columns.get(name) in (columns["k"], [1.0] * len(columns["k"])):
-            columns.pop(name)  # as asked for, and without noise
-    columns.pop("seconds", None)
+        if columns[name] in (columns["k"], [1.0] * len(columns["k"])):
+            del columns[name]  # as asked for, and without noise
+    del columns["seconds"]
     if chosen.votes.get(1):
         known = {"k": 1, "votes": chosen.votes[1]}
         columns = {name: [known.get(name), *values] for name, values in columns.items()}
+    said = "One vote per index; an index that picks the largest K has none."
+    told = {"k": ("K", "name", "", 0), "votes": ("votes", "float", said, 1)}
+    for name, sign in zip(chosen.indices, np.asarray(chosen.directions).tolist(), strict=True):
+        way = "larger" if sign > 0 else "smaller"
+        told[name] = (name, "float", f"Mean over the repeats; {way} is better.", sign)
+        if spread := columns.get(f"{name} ±"):  # empty for an index that is fitted once
+            said = f"Standard deviation of {name} over the repeats."
+            told[f"{name} ±"] = (f"{name} ±", "float", said, 0)
+            # A spread that is rounding alone is none.
+            columns[f"{name} ±"] = [
+                0.0 if v is not None and v <= 1e-12 * abs(mean) else v
+                for v, mean in zip(spread, columns[name], strict=True)
+            ]
+    told |= {
+        "stability": ("stability", "float", "Mean adjusted Rand index between repeats.", 1),
+        "n_clusters": ("n_clusters", "float", "Clusters found, mean over the repeats.", 0),
+        "coverage": ("coverage", "share", "Share of the objects that are not noise.", 0),
+    }
     votes, k = columns["votes"], columns["k"]
     first = (chosen.best, shown_k(chosen))
     order = np.array(
         sorted(range(len(k)), key=lambda i: (k[i] != first[0], k[i] != first[1], -votes[i], k[i]))
     )
-    directions = dict(zip(chosen.indices, np.asarray(chosen.directions).tolist(), strict=True))
-    found = [Column("k", "K", "name", tuple(f"K = {k[i]}" for i in order))]
-    said = "One vote per index; an index that picks the largest K has none."
-    found.append(Column("votes", "votes", "float", _cells(votes, order), said, 1))
-    for name, values in columns.items():
-        if name in ("k", "votes"):
-            continue
-        said, direction, kind = _said(name, directions)
-        if name.endswith(" ±"):
-            values = [_spread(v, columns[name[:-2]][i]) for i, v in enumerate(values)]
-        cells = _cells(values, order)
-        if any(cell is not None for cell in cells):  # an index that is fitted once has no spread
-            found.append(Column(name, name, kind, cells, said, direction))
-    return RankingTable(order, tuple(found))
-
-
-def _said(name: str, directions: Mapping[str, int]) -> tuple[str, int, str]:
-    if name in directions:
-        way = "larger" if directions[name] > 0 else "smaller"
-        return f"Mean over the repeats; {way} is better.", int(directions[name]), "float"
-    if name.endswith(" ±"):
-        return f"Standard deviation of {name[:-2]} over the repeats.", 0, "float"
-    return {
-        "stability": ("Mean adjusted Rand index between repeats.", 1, "float"),
-        "n_clusters": ("Clusters found, mean over the repeats.", 0, "float"),
-        "coverage": ("Share of the objects that are not noise.", 0, "share"),
-    }.get(name, ("", 0, "float"))
-
-
-def _spread(spread: float | None, mean: float) -> float | None:
-    """A spread that is rounding alone is none."""
-    if spread is None:
-        return None
-    return 0.0 if spread <= 1e-12 * abs(mean) else spread
-
-
-def _cells(values: list[Any], order: np.ndarray) -> tuple[Any, ...]:
-    taken = [values[i] for i in order]
-    return tuple(None if isinstance(v, float) and not np.isfinite(v) else v for v in taken)
+    columns["k"] = [f"K = {one}" for one in k]
+    return RankingTable(order, told_columns(columns, order, told))
 
 
 def _of_objects(classes: np.ndarray, chosen: Any) -> np.ndarray:
@@ -204,10 +179,32 @@ def _chip(chosen: Any) -> str:
     return "Clear" if len(picks) == 1 else "Votes differ"
 
 
-def _facts(chosen: Any) -> tuple[tuple[str, str], ...]:
-    return (
-        (f"{chosen.k[0]}–{chosen.k[-1]}", "clusters tried"),
-        fact(len(chosen.indices), "index", "indices"),
-        fact(len(chosen.values), "repeat"),
-        fact(chosen.labels.shape[1], "object"),
+def build_tree_page(tree: ResolutionTree, *, title: str | None) -> Page:
+    """Everything the template and the script need for a resolution tree."""
+    sentences, levels = tuple(tree.sentences()), len(tree.levels)
+    summary = sentences[levels - 1 :]  # after one sentence for each step
+    counted = tree.level[~tree.is_noise]
+    objects = np.bincount(counted, tree.sizes[~tree.is_noise], levels).astype(int)
+    columns = (
+        Column("partition", "clustering", "name", tree.levels),
+        Column("k", "K", "int", tuple(tree.n_clusters.tolist()), "Number of clusters."),
+        Column("objects", "objects", "int", tuple(objects.tolist()), "Objects in its clusters."),
+    )
+    figure = Section("tree", {"tree": to_payload(tree_figure(tree))}, tree.columns())
+    return Page(
+        kind="resolutions",
+        title=title or f"{levels} clusterings, from coarse to fine",
+        lead=(("text", summary[0]),),
+        sure=summary[1:],
+        facts=(fact(levels, "clustering"), fact(len(counted), "cluster")),
+        table=RankingTable(np.arange(levels), columns),
+        paragraphs=sentences,
+        sections=(figure,),
+        about={
+            "partitions": list(tree.levels),
+            "spaces": [],
+            "made_in": [-1] * levels,
+            "best": 0,
+            "n_objects": int(objects.max(initial=0)),
+        },
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from wellsep._checks.arrays import is_frame, open_frame
+from wellsep._checks.arrays import check_data, is_frame, open_frame, to_numpy
+from wellsep.distances.base import PairSpace
 from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.clusters.describing import describe_best
 from wellsep.evaluate.clusters.objects import object_details
@@ -17,45 +19,104 @@ from wellsep.report.sections.answer import answer_section
 from wellsep.report.sections.clusters import clusters_section
 from wellsep.report.sections.objects import Members, objects_section
 from wellsep.report.sections.scatter import draw_one_space, labels_of, map_section
-from wellsep.report.source import DATA, Given
+from wellsep.runs import Runs
 from wellsep.spaces.projections import take_objects
 
-WHOLE = "the clustering"  # of pages whose rows are clusters
+DATA = "the data"
+
+
+class Given(NamedTuple):
+    """One data set: as it was clustered, the names of the objects, what clusters are told by."""
+
+    X: Any
+    ids: Any
+    table: Any  # a frame where there is one
+
+
+def given_data(
+    runs: Any, least: int, which: str, *, features: Any = None, more: bool = False
+) -> Given:
+    """The data of a page about one data set.
+
+    ``runs`` are a matrix, a sparse one, a frame, distances, or runs of one space; ``features``
+    other columns of the same objects. With ``more`` there may be further objects.
+
+    Examples
+    --------
+    >>> data = given_data([[0.0], [1.0]], 2, "that were clustered")
+    >>> data.X.shape, data.ids
+    ((2, 1), None)
+    """
+    X: Any
+    ids: Any = None
+    if isinstance(runs, Runs):
+        spaces = list(runs.spaces)
+        if len(spaces) != 1:
+            raise ValueError(f"runs must hold one space for this result, got {len(spaces)}.")
+        X, ids = runs.spaces[spaces[0]], runs.ids
+    elif isinstance(runs, PairSpace):
+        X, ids = runs, runs.names
+    else:
+        if hasattr(runs, "iloc"):
+            ids = [str(name) for name in runs.index]
+        X = check_data(runs, name="runs", sparse=True)
+    n = X.shape[0]
+    if n < least or (n > least and not more):
+        raise ValueError(f"runs must hold the {least} objects {which}, got {n}.")
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+    elif not isinstance(X, PairSpace):
+        X = to_numpy(X)
+    table = runs if is_frame(runs) else X
+    if features is not None:
+        table = features
+        if not is_frame(features):
+            table = check_data(features, name="features", sparse=True)
+        if table.shape[0] != n:
+            raise ValueError(f"features must have one row per object ({n}), got {table.shape[0]}.")
+    return Given(X, ids, table)
 
 
 def data_sections(
-    data: Given | None,
+    runs: Any,
     partitions: Partitions,
     names: Sequence[str],
     classes: np.ndarray | None,
     layout: str,
+    which: str,
     *,
+    features: Any = None,
+    positions: np.ndarray | None = None,
     described: Mapping[str, ClusterDescription] | None = None,
     stability: Any = None,
     answer: bool = False,
 ) -> list[Section]:
     """Draw the partitions and show the clusters and objects of the first of ``names``.
 
-    ``described`` says what is in its clusters, where that is known already. With ``answer`` the
-    first screen shows its clusters and a map.
+    ``runs`` and ``features`` are as in `given_data`, which says ``which`` objects are needed;
+    ``positions`` are those of the objects that were clustered, if there are more. ``described``
+    says what is in the clusters, where that is known already. With ``answer`` the first screen
+    shows the clusters and a map.
     """
-    if data is None:
+    if runs is None:
         why = "The objects are not drawn: the page was made without the data (runs=X)."
         also = "The objects are not shown one by one: that needs the data."
         return [Section("plots", absent=why), Section("objects", absent=also)]
-    X, ids, table = data
+    n, more = partitions.n_objects, positions is not None
+    least = int(positions.max()) + 1 if positions is not None else n
+    X, ids, table = given_data(runs, least, which, features=features, more=more)
+    if positions is not None:
+        X, table = take_objects(X, positions), _rows_of(table, positions)
+        ids = None if ids is None else np.asarray(ids)[positions]
+    if classes is not None and len(classes) != n:
+        raise ValueError(f"truth must have one class per object ({n}), got {len(classes)}.")
     details = object_details(X, partitions[partitions.names.index(names[0])], DATA)
     scatters = draw_one_space(X, ids, partitions, details, classes, layout)
     labels, members = labels_of(partitions), Members(ids, {})
     if described is None:
+        pairs = [(name, DATA) for name in names]
         described = describe_best(
-            {DATA: X},
-            partitions,
-            [(name, DATA) for name in names],
-            X=table,
-            ids=ids,
-            details=details,
-            stability=stability,
+            {DATA: X}, partitions, pairs, X=table, ids=ids, details=details, stability=stability
         )
     sections = [
         map_section(scatters),
@@ -64,30 +125,11 @@ def data_sections(
     ]
     if answer:
         colours = np.asarray(scatters.labels[names[0]].colours)
-        said = f"{scatters.axes[0]}."
-        sections.append(answer_section(details, colours, members, said, len(details.codes)))
+        sections.append(answer_section(details, colours, members, f"{scatters.axes[0]}.", n))
     return sections
 
 
-def some_rows(data: Given, positions: np.ndarray) -> Given:
-    """The objects at some positions."""
-    X, ids, table = data
+def _rows_of(table: Any, positions: np.ndarray) -> Any:
     if is_frame(table):
-        table = open_frame(table)[positions.tolist()].to_native()
-    else:
-        table = take_objects(table, positions)
-    return Given(
-        take_objects(X, positions), None if ids is None else np.asarray(ids)[positions], table
-    )
-
-
-def about_clusters(names: Sequence[str], n_objects: int) -> dict[str, Any]:
-    """What the script needs where each row of the table is a cluster."""
-    return {
-        "whole": WHOLE,
-        "partitions": list(names),
-        "spaces": [DATA],
-        "made_in": [0] * len(names),
-        "best": -1,
-        "n_objects": n_objects,
-    }
+        return open_frame(table)[positions.tolist()].to_native()
+    return take_objects(table, positions)

@@ -23,6 +23,14 @@ LONGEST_TEXT = 160
 MOST_KINDS = 40  # categories that get a colour each
 
 
+class Labels(NamedTuple):
+    """The clusters of some objects in one partition."""
+
+    codes: np.ndarray  # (s,) -1 = noise
+    clusters: tuple[str, ...]
+    sizes: np.ndarray  # (K,) of all objects
+
+
 class Part(NamedTuple):
     """A partition of the drawn objects; how its clusters are called and coloured, and how large."""
 
@@ -82,7 +90,7 @@ def encoded(labels: Any, name: str = "labels") -> tuple[np.ndarray, tuple[str, .
 
 
 def label_parts(
-    labels: Mapping[str, Any], rows: np.ndarray, reference: np.ndarray | None, best: np.ndarray
+    labels: Mapping[str, Labels], rows: np.ndarray, reference: np.ndarray | None, best: np.ndarray
 ) -> dict[str, Part]:
     """Codes, clusters, colours and sizes of partitions; colours follow the reference's clusters.
 
@@ -99,11 +107,9 @@ def label_parts(
 
 
 def one_part(labels: Any, objects: np.ndarray, reference: np.ndarray | None, best: Any) -> Part:
-    """The same for one vector of labels or of true classes."""
-    codes, clusters = encoded(labels, "truth")
-    sizes = np.bincount(codes[codes >= 0], minlength=len(clusters))
-    whole = {"": (codes, clusters, sizes)}
-    return label_parts(whole, objects, reference, best)[""]
+    """The same for one vector of true classes."""
+    whole = labels_of(encode(labels, name="truth"))
+    return label_parts(whole, objects, reference, best)["truth"]
 
 
 def matched(codes: np.ndarray, reference: np.ndarray, best: np.ndarray | None = None) -> np.ndarray:
@@ -148,14 +154,15 @@ def thinned(values: np.ndarray, most: int) -> np.ndarray:
     return kept
 
 
-def labels_of(partitions: Partitions) -> dict[str, tuple[np.ndarray, tuple[str, ...], np.ndarray]]:
-    """(codes, clusters, sizes) of each partition."""
-    found = {}
-    for one in partitions:
-        (codes,), (names,) = one.codes, one.classes
-        sizes = np.bincount(codes[codes >= 0], minlength=len(names))
-        found[one.names[0]] = (codes, tuple(map(str, names)), sizes)
-    return found
+def labels_of(partitions: Partitions) -> dict[str, Labels]:
+    """The clusters of all objects in each partition."""
+    rows = zip(partitions.names, partitions.codes, partitions.classes, strict=True)
+    return {
+        name: Labels(
+            codes, tuple(map(str, classes)), np.bincount(codes[codes >= 0], minlength=len(classes))
+        )
+        for name, codes, classes in rows
+    }
 
 
 def object_values(details: PartitionDetails) -> dict[str, np.ndarray]:
@@ -219,9 +226,8 @@ def map_section(scatters: Scatters, sides: Mapping[str, list[int]] | None = None
     if scatters.whole is not None:
         xy, codes = scatters.whole
         found["whole"] = {"plane": pack_plane(xy), "codes": pack_codes(codes, int(codes.max()) + 1)}
-    missing = (
-        "" if scatters.labels else "Without the runs there are no labels to colour the objects by."
-    )
+    why = "Without the runs there are no labels to colour the objects by."
+    missing = "" if scatters.labels else why
     sides = sides or {"selected": [0], "excluded": []}
     return Section("plots", {"scatters": found, "sides": sides}, {"missing": missing})
 

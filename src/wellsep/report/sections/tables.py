@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,27 @@ BASELINES = {
     "input": ("input", f"Rank by it. {WORDS['input']}"),
     "consensus": ("consensus", f"Rank by it. {WORDS['consensus']}"),
 }
+
+
+Told = tuple[str, str, str, int]  # heading, kind, a sentence, 1 if larger is better
+
+
+def cells(values: Sequence[Any], order: Sequence[int] | np.ndarray) -> tuple[Any, ...]:
+    """The cells of a column in the order of the rows; None for what is no number."""
+    taken = [values[i] for i in order]
+    return tuple(None if isinstance(v, float) and not np.isfinite(v) else v for v in taken)
+
+
+def told_columns(
+    table: Mapping[str, Sequence[Any]], order: np.ndarray, told: Mapping[str, Told]
+) -> tuple[Column, ...]:
+    """The columns of a result's table that the page tells of, but for empty ones."""
+    found = [
+        Column(key, label, kind, cells(table[key], order), said, direction)
+        for key, (label, kind, said, direction) in told.items()
+        if key in table
+    ]
+    return tuple(one for one in found if any(cell not in (None, "") for cell in one.values))
 
 
 def ranking_table(
@@ -40,50 +61,47 @@ def ranking_table(
     >>> table.columns[1].values
     ('partition 1', 'partition 2', 'partition 0')
     """
+    table, sure, columns = ranking.columns(), ranking.confidence, []
     # Equal runs one after the other; the page folds them into one row.
     place = np.argsort(ranking.classes.of[ranking.first_of_each])
-    order = ranking.order[np.argsort(place[ranking.classes.of[ranking.order]], kind="stable")]
-    columns = [
-        Column("rank", "rank", "int", _take(ranking.rank, order), "1 is best; ties share.", -1),
-        Column("name", "run", "name", tuple(ranking.names[i] for i in order), WORDS["run"]),
-        Column(
-            "score",
-            "score",
-            "float",
-            _take(ranking.score, order),
-            f"Score by {ranking.title}, turned so that larger is better.",
-            1,
-        ),
-    ]
-    if ranking.coverage is not None and (np.asarray(ranking.coverage) < 1).any():
+    rows = np.argsort(place[ranking.classes.of[ranking.order]], kind="stable")
+    order = ranking.order[rows]
+
+    def add(
+        key: str, label: str, kind: str, values: Sequence[Any], said: str, direction: int = 0
+    ) -> None:
+        columns.append(Column(key, label, kind, cells(values, rows), said, direction))
+
+    add("rank", "rank", "int", table["rank"], "1 is best; ties share.", -1)
+    add("name", "run", "name", table["partition"], WORDS["run"])
+    said = f"Score by {ranking.title}, turned so that larger is better."
+    add("score", "score", "float", table["score"], said, 1)
+    if "coverage" in table:
         said = "Share of the objects that are not noise."
-        columns.append(
-            Column("coverage", "coverage", "share", _take(ranking.coverage, order), said)
-        )
-    if ranking.confidence is not None:
-        sure = ranking.confidence
+        add("coverage", "coverage", "share", table["coverage"], said)
+    if sure is not None:
         said = f"Share of {sure.n_draws} half-samples in which the run comes first."
-        shares = _take(sure.first_in, order)
-        columns.append(Column("best", "first in", "share", shares, said, 1))
-        low_high = tuple((int(a), int(b)) for a, b in sure.interval[order])
+        add("best", "first in", "share", table["first_in"], said, 1)
+        low_high = list(zip(table["rank_low"], table["rank_high"], strict=True))
         said = f"Lowest and highest rank in {sure.level:.0%} of {sure.n_draws} half-samples."
-        columns.append(Column("interval", "rank interval", "interval", low_high, said, -1))
-    if ranking.n_clusters is not None:
-        said = "Number of clusters."
-        columns.append(Column("k", "K", "int", _take(ranking.n_clusters, order), said))
-    known = None if ranking.n_clusters is None else _take(ranking.n_clusters, order)
-    varied, same = _param_columns([ranking.names[i] for i in order], params or {}, known)
+        add("interval", "rank interval", "interval", low_high, said, -1)
+    if "clusters" in table:
+        add("k", "K", "int", table["clusters"], "Number of clusters.")
     picked = judge_picks(ranking)
     n_judges = len({judge for judges in picked.values() for judge in judges})
     if n_judges > 1:
-        said = "Judges and indices that place this clustering first; the answer names them."
-        by = tuple(
+        by = [
             ", ".join(own) if len(own) < 3 else f"{len(own)} of {n_judges} judges"
-            for own in (picked.get(int(i), []) for i in order)
-        )
-        columns.append(Column("picked", "picked by", "text", by, said))
+            for own in (picked.get(int(i), []) for i in ranking.order)
+        ]
+        said = "Judges and indices that place this clustering first; the answer names them."
+        add("picked", "picked by", "text", by, said)
+    counts = cells(table["clusters"], rows) if "clusters" in table else None
+    varied, same = _param_columns([ranking.names[i] for i in order], params or {}, counts)
     columns += varied
-    columns += _baseline_columns(ranking, order)
+    for name in ranking.shown_baselines:
+        label, said = BASELINES[name]
+        add(f"rank:{name}", label, "int", table[f"rank_{name}"], said, -1)
     columns += _index_columns(ranking, scores, order)
     return RankingTable(order, tuple(columns), same, ranking.classes.of[order])
 
@@ -101,9 +119,7 @@ def judge_picks(ranking: Ranking) -> dict[int, list[str]]:
     >>> judge_picks(rank(ws.ace(scores, dip=False)))
     {1: ['ACE (score)', 'mean']}
     """
-    first: dict[int, int] = {}
-    for i in ranking.order:
-        first.setdefault(int(ranking.classes.of[i]), int(i))
+    first = {int(ranking.classes.of[i]): int(i) for i in ranking.first_of_each}
     ranks = {ranking.title: ranking.rank}
     for name in (*ranking.shown_baselines, *ranking.by_other_index):
         label = BASELINES[name][0] if name in BASELINES else f"ACE ({name})"
@@ -120,59 +136,31 @@ def judge_picks(ranking: Ranking) -> dict[int, list[str]]:
 def truth_section(found: Agreement) -> Section:
     """Every way of ranking, and its scores, against the truth."""
     names = tuple(found.correlations)
+    titles = [BASELINES[n][0] if n in BASELINES else n.replace("_", " ") for n in names]
     data = {
         "names": names,
         "partitions": found.partitions,
         "scores": np.array([found.scores[name] for name in names]),
         "external": dict(found.external),
-        "table": found.columns() | {"ranking": [_ranking_title(name) for name in names]},
+        "table": found.columns() | {"ranking": titles},
         "picks": tuple(found.picks[name] for name in names),
     }
     return Section("truth", {"truth": data}, {"title": found.heading, "table": data["table"]})
 
 
-def _ranking_title(name: str) -> str:
-    """What a way of ranking is called in the headings of the page."""
-    return BASELINES[name][0] if name in BASELINES else name.replace("_", " ")
-
-
-def _baseline_columns(ranking: Ranking, order: np.ndarray) -> list[Column]:
-    found = []
-    for name in ranking.shown_baselines:
-        label, said = BASELINES.get(name, (name, f"Rank by {name}."))
-        ranks = _take(ranking.ranks_by(name), order)
-        found.append(Column(f"rank:{name}", label, "int", ranks, said, -1))
-    return found
-
-
 def _index_columns(ranking: Ranking, scores: Scores | None, order: np.ndarray) -> list[Column]:
-    """Every index with its own sign, as the winning spaces see it; else ACE's scores by it."""
-    ace = ranking.by_ace
-    if ace is not None and scores is not None and scores.partitions == ranking.names:
-        return [
-            Column(
-                f"index:{name}",
-                name,
-                "float",
-                _take(values, order),
-                f"{name}, weighted mean over the embeddings that give the answer; "
-                f"{'larger' if scores.directions[name] > 0 else 'smaller'} is better.",
-                int(scores.directions[name]),
-            )
-            for name, values in winning_means(ace, scores).items()
-            if name != ranking.index or scores.directions[name] < 0
-        ]
-    return [
-        Column(
-            f"index:{name}",
-            name,
-            "float",
-            _take(values, order),
-            f"ACE's score by {name}, turned so that larger is better.",
-            1,
-        )
-        for name, values in ranking.by_other_index.items()
-    ]
+    """Every index with its own sign, as the winning spaces see it, but for the score itself."""
+    if ranking.by_ace is None or scores is None:
+        return []
+    said = "weighted mean over the embeddings that give the answer"
+    found = []
+    for name, values in winning_means(ranking.by_ace, scores).items():
+        direction = int(scores.directions[name])
+        if name != ranking.index or direction < 0:
+            told = f"{name}, {said}; {'larger' if direction > 0 else 'smaller'} is better."
+            shown = cells(values.tolist(), order)
+            found.append(Column(f"index:{name}", name, "float", shown, told, direction))
+    return found
 
 
 def winning_means(result: AceResult, scores: Scores) -> dict[str, np.ndarray]:
@@ -196,10 +184,9 @@ def _param_columns(
     keys = list(dict.fromkeys(key for row in rows for key in row))
     texts = {key: [_text(row.get(key)) for row in rows] for key in keys}
     same = {k: texts[k][0] for k in keys if len(rows) > 1 and len(set(texts[k])) == 1}
-    double = {
-        key for key in keys if counts is not None and tuple(row.get(key) for row in rows) == counts
-    }
-    varied = [key for key in keys if key not in same and key not in double]
+    varied = [
+        key for key in keys if key not in same and tuple(row.get(key) for row in rows) != counts
+    ]
     if len(varied) > MOST_PARAMS:
         joined = tuple(
             ", ".join(f"{k}={_text(row[k])}" for k in varied if k in row) for row in rows
@@ -209,12 +196,11 @@ def _param_columns(
 
 
 def _param(key: str, values: list[Any]) -> Column:
-    said = f"Parameter {key} of the run."
-    if all(v is None or (isinstance(v, int | float) and not isinstance(v, bool)) for v in values):
-        whole = all(v is None or isinstance(v, int) for v in values)
-        cells = tuple(v if v is None or np.isfinite(v) else None for v in values)
-        return Column(f"param:{key}", key, "int" if whole else "float", cells, said)
-    return Column(f"param:{key}", key, "text", tuple(map(_text, values)), said)
+    said, known = f"Parameter {key} of the run.", [v for v in values if v is not None]
+    if any(isinstance(v, bool) or not isinstance(v, int | float) for v in known):
+        return Column(f"param:{key}", key, "text", tuple(map(_text, values)), said)
+    kind = "int" if all(isinstance(v, int) for v in known) else "float"
+    return Column(f"param:{key}", key, kind, cells(values, range(len(values))), said)
 
 
 def _text(value: Any) -> str:
@@ -223,8 +209,3 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return str(value)
-
-
-def _take(values: Any, order: np.ndarray) -> tuple[Any, ...]:
-    taken = np.asarray(values)[order].tolist()
-    return tuple(None if isinstance(v, float) and not np.isfinite(v) else v for v in taken)
