@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from wellsep._text.sentences import count
-from wellsep.evaluate import PartitionDetails
-from wellsep.evaluate.clusters.agreed import AgreedGroups
-from wellsep.evaluate.clusters.judged import JudgedClusters
+from wellsep.evaluate import AgreedGroups, JudgedClusters, PartitionDetails, Question
 from wellsep.report.pack import pack, pack_codes
 from wellsep.report.parts import Section
 from wellsep.report.sections.objects import Members
@@ -42,77 +41,72 @@ def answer_section(
         "questions": [],
         "map": map_said,
     }
-    data: dict[str, Any] = {}
     support = {} if clusters is None else clusters.best_support
     if agreed is not None and not agreed.why:
         hue = {} if chosen is None else dict(zip(chosen.clusters, colours.tolist(), strict=True))
-        names = agreed.clusters
-        colours = np.array([hue.get(name, c) for c, name in enumerate(names)], dtype=int)
-        data = _payload(agreed, colours, members.ids, clusters)
-        shown |= _agreed_groups(agreed, chosen, colours, members, support)
-        shown["questions"] = [
-            _question(q, agreed, chosen, colours, members) for q in agreed.questions
-        ]
-    elif chosen is not None:
+        colours = np.array([hue.get(name, c) for c, name in enumerate(agreed.clusters)], dtype=int)
+        rows = partial(_rows, agreed, chosen, colours, members, support)
+        many = len(agreed.contenders) > 1
+        which = "the same in all contenders" if many else "one run alone comes first"
+        note = "Support: how far the better runs find the group again, 1 = exactly."
+        more = len(agreed.rows) - MOST_GROUPS
+        if more > 0:
+            note = f"{count(more, 'more group')} in the part Map. {note}"
+        shown |= {"groups": rows(agreed.rows[:MOST_GROUPS], N_MEMBERS)}
+        shown |= {"groups_title": f"Agreed: {which}", "groups_note": note}
+        shown["questions"] = [_question(q, agreed, chosen, members, rows) for q in agreed.questions]
+        own = _settling(agreed, members.ids, clusters)
+        return Section("answer", {"answer": _groups(agreed, colours) | own}, shown)
+    if chosen is not None:
         sizes = np.bincount(chosen.codes[chosen.codes >= 0], minlength=len(chosen.clusters))
-        order = np.argsort(-sizes, kind="stable")
-        rows = _rows(order[:MOST_GROUPS], chosen, chosen, colours, members, N_MEMBERS)
-        shown["groups"] = [{**row, "support": support.get(row["name"])} for row in rows]
-        shown["groups_title"] = f"Clusters of {chosen.partition}"
-        more = len(order) - MOST_GROUPS
-        shown["groups_note"] = f"{count(more, 'smaller cluster')} below." if more > 0 else ""
-        codes = pack_codes(chosen.codes, len(chosen.clusters))
-        data = {"answer": {"codes": codes, "clusters": chosen.clusters, "colours": colours}}
-    elif map_said:  # nothing to cluster: the objects, without colours
-        codes = pack_codes(np.full(n_objects, -1), 0)
-        data = {"answer": {"codes": codes, "clusters": (), "colours": ()}}
-    return Section("answer", data, shown)
+        order, more = np.argsort(-sizes, kind="stable"), len(sizes) - MOST_GROUPS
+        some = order[:MOST_GROUPS]
+        shown |= {
+            "groups": _rows(chosen, chosen, colours, members, support, some, N_MEMBERS),
+            "groups_title": f"Clusters of {chosen.partition}",
+            "groups_note": f"{count(more, 'smaller cluster')} below." if more > 0 else "",
+        }
+        return Section("answer", {"answer": _groups(chosen, colours)}, shown)
+    if not map_said:
+        return Section("answer", {}, shown)
+    # Nothing to cluster: the objects, without colours.
+    codes = pack_codes(np.full(n_objects, -1), 0)
+    return Section("answer", {"answer": {"codes": codes, "clusters": (), "colours": ()}}, shown)
+
+
+def _groups(groups: AgreedGroups | PartitionDetails, colours: np.ndarray) -> dict[str, Any]:
+    """What the script needs to draw the groups."""
+    codes = pack_codes(groups.codes, len(groups.clusters))
+    return {"codes": codes, "clusters": groups.clusters, "colours": colours}
 
 
 def _rows(
-    shown: Iterable[int],
     groups: AgreedGroups | PartitionDetails,
     chosen: PartitionDetails | None,
     colours: np.ndarray,
     members: Members,
+    support: dict[str, float],
+    some: Iterable[int],
     most: int,
 ) -> list[dict[str, Any]]:
     """Some groups with their colours, sizes and members, the largest silhouette widths first."""
     rows = []
-    for c in shown:
-        own = np.flatnonzero(groups.codes == c)
+    for c in some:
+        own, name = np.flatnonzero(groups.codes == c), groups.clusters[c]
         if chosen is not None:
             widths = np.nan_to_num(chosen.widths[own], nan=-1.0)
             own = own[np.argsort(-widths, kind="stable")]
-        row = {"name": groups.clusters[c], "colour": int(colours[c]), "objects": len(own)}
-        rows.append({**row, "members": members.of(own[:most])})
+        row = {"name": name, "colour": int(colours[c]), "objects": len(own)}
+        rows.append({**row, "support": support.get(name), "members": members.of(own[:most])})
     return rows
 
 
-def _agreed_groups(
-    agreed: AgreedGroups,
-    chosen: PartitionDetails | None,
-    colours: np.ndarray,
-    members: Members,
-    support: dict[str, float],
-) -> dict[str, Any]:
-    """The panel of the agreed groups, the largest overlap first."""
-    rows = _rows(agreed.rows[:MOST_GROUPS], agreed, chosen, colours, members, N_MEMBERS)
-    groups = [{**row, "support": support.get(row["name"])} for row in rows]
-    many = len(agreed.contenders) > 1
-    title = "Agreed: the same in all contenders" if many else "Agreed: one run alone comes first"
-    note = "Support: how far the better runs find the group again, 1 = exactly."
-    if len(agreed.rows) > MOST_GROUPS:
-        note = f"{count(len(agreed.rows) - MOST_GROUPS, 'more group')} in the part Map. {note}"
-    return {"groups": groups, "groups_title": title, "groups_note": note}
-
-
 def _question(
-    question: Any,
+    question: Question,
     agreed: AgreedGroups,
     chosen: PartitionDetails | None,
-    colours: np.ndarray,
     members: Members,
+    rows: Callable[..., list[dict[str, Any]]],
 ) -> dict[str, Any]:
     """A question with members of its clusters, and the objects that its sides put elsewhere."""
     positions = [agreed.clusters.index(name) for name in (*question.clusters, *question.beside)]
@@ -122,17 +116,14 @@ def _question(
     return {
         "id": question.id,
         "text": question.text,
-        "rows": _rows(positions, agreed, chosen, colours, members, N_BESIDE),
+        "rows": rows(positions, N_BESIDE),
         "sides": [{"words": side.words, "share": side.share} for side in question.sides],
         "between": members.of(moved[:N_BETWEEN]),
     }
 
 
-def _payload(
-    agreed: AgreedGroups, colours: np.ndarray, ids: Any, clusters: JudgedClusters | None
-) -> dict[str, Any]:
+def _settling(agreed: AgreedGroups, ids: Any, clusters: JudgedClusters | None) -> dict[str, Any]:
     """What the script needs to answer questions and to export labels."""
-    n = len(agreed.codes)
     questions = [
         {
             "id": question.id,
@@ -149,15 +140,11 @@ def _payload(
         }
         for question in agreed.questions
     ]
+    kept = ids is not None and len(agreed.codes) <= MOST_IDS
     return {
-        "answer": {
-            "clusters": agreed.clusters,
-            "colours": colours,
-            "run": agreed.run,
-            "agreed": agreed.is_agreed,
-            "codes": pack_codes(agreed.codes, len(agreed.clusters)),
-            "ids": None if ids is None or n > MOST_IDS else [str(one) for one in ids],
-            "support": None if clusters is None else pack(clusters.object_support, "f4"),
-            "questions": questions,
-        }
+        "run": agreed.run,
+        "agreed": agreed.is_agreed,
+        "ids": [str(one) for one in ids] if kept else None,
+        "support": None if clusters is None else pack(clusters.object_support, "f4"),
+        "questions": questions,
     }

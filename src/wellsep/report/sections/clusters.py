@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._text.sentences import count, listing
+from wellsep._text.sentences import count
 from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.clusters.support import best_matches
 from wellsep.report.parts import Section
-from wellsep.report.sections.scatter import LONGEST_NAME
+from wellsep.report.sections.scatter import LONGEST_NAME, Labels, object_names
 
 MOST_ROWS = 60  # clusters of a table, the largest
 MOST_OTHERS = 100  # clusterings that a cluster is looked for in
@@ -19,12 +19,14 @@ N_EXEMPLARS = 2
 
 
 def cluster_table(
-    found: ClusterDescription, mine: Any = None, others: Mapping[str, Any] | None = None
+    found: ClusterDescription,
+    mine: Labels | None = None,
+    others: Mapping[str, Labels] | None = None,
 ) -> dict[str, list[Any]]:
     """One row per cluster: size, quality, what makes it, the nearest one, overlap, examples.
 
-    ``mine`` are the (codes, clusters, sizes) of the partition that was described; its clusters are
-    compared with those of the first of the ``others`` and looked for in all of them.
+    ``mine`` are the labels of the partition that was described; its clusters are compared with
+    those of the first of the ``others`` and looked for in all of them.
 
     Examples
     --------
@@ -36,7 +38,7 @@ def cluster_table(
     >>> table["what makes it"][0]
     'low height (0.5 against 5.5)'
     """
-    k = len(found.clusters)
+    others = {} if mine is None or others is None else others
     table: dict[str, list[Any]] = {
         "cluster": list(found.clusters),
         "objects": found.sizes.tolist(),
@@ -47,111 +49,81 @@ def cluster_table(
         table["negative"] = [None if np.isnan(v) else f"{v:.0%}" for v in found.negative]
     if found.n_draws.any():
         table["stability"] = _known(found.stability)
-    if mine is not None and others and len(others) > 1:
-        again = again_in(mine, list(others.values()))
+    if mine is not None and others:
+        again, alike = find_again(mine, list(others.values()))
+    if len(others) > 1:
         table["in other runs"] = [again.get(name) for name in found.clusters]
     if found.features:
-        told = [", ".join(found.in_words(at)) for at in range(k)]
+        told = [", ".join(found.in_words(at)) for at in range(len(found.clusters))]
         table["what makes it"] = [words or "no feature stands out" for words in told]
     if (found.nearest >= 0).any():
         names = [*found.clusters, None]  # the last: none
         table["nearest cluster"] = [names[at] for at in found.nearest]
-    if mine is not None and others:
-        name, other = next(iter(others.items()))
-        nearest = _nearest(mine, other)
-        table[f"in {name}"] = [nearest.get(name) for name in found.clusters]
+    if others:
+        table[f"in {next(iter(others))}"] = [alike.get(name) for name in found.clusters]
     for name in ("medoid", "typical", "doubtful"):
-        lists = getattr(found, name).reshape(k, -1)[:, :N_EXEMPLARS]
-        table[name] = [", ".join(_name(found, at) for at in row if at >= 0) for row in lists]
-    if k > MOST_ROWS:
-        kept = np.sort(np.argsort(-found.sizes, kind="stable")[:MOST_ROWS])
-        table = {name: [values[at] for at in kept] for name, values in table.items()}
-    return table
+        lists = getattr(found, name).reshape(len(found.clusters), -1)[:, :N_EXEMPLARS]
+        table[name] = [", ".join(object_names(found.ids, row[row >= 0])) for row in lists]
+    kept = _largest(found.sizes)
+    return {name: [values[at] for at in kept] for name, values in table.items()}
 
 
 def _known(values: np.ndarray) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-def _name(found: ClusterDescription, at: int) -> str:
-    return str(found.ids[at])[:LONGEST_NAME]
+def _largest(sizes: np.ndarray) -> np.ndarray:
+    """Positions of the largest clusters, as many as a table shows."""
+    return np.sort(np.argsort(-sizes, kind="stable")[:MOST_ROWS])
 
 
-def _nearest(mine: Any, other: Any) -> dict[str, str]:
-    """Of each cluster the most similar one of another clustering, with the Jaccard similarity."""
-    codes, names = _counted(mine)
-    similarity, match = best_matches(codes, [other[0]])
-    return {
-        name: f"{other[1][there][:LONGEST_NAME]} ({share:.0%})"
-        for name, share, there in zip(names, similarity[:, 0], match[:, 0].tolist(), strict=True)
-        if there >= 0
-    }
-
-
-def again_in(mine: Any, others: Sequence[Any]) -> dict[str, float]:
+def find_again(mine: Labels, others: Sequence[Labels]) -> tuple[dict[str, float], dict[str, str]]:
     """Of each cluster the mean over other clusterings of its largest Jaccard similarity.
+
+    With it the most similar cluster of the first of them, in words. Of many only some are searched.
 
     Examples
     --------
-    >>> mine = np.array([0, 0, 1, 1]), ("a", "b"), np.array([2, 2])
-    >>> again_in(mine, [mine, (np.zeros(4, int), ("all",), np.array([4]))])
-    {'a': 0.75, 'b': 0.75}
+    >>> mine = Labels(np.array([0, 0, 1, 1]), ("a", "b"), np.array([2, 2]))
+    >>> find_again(mine, [mine, Labels(np.zeros(4, int), ("all",), np.array([4]))])
+    ({'a': 0.75, 'b': 0.75}, {'a': 'a (100%)', 'b': 'b (100%)'})
     """
-    codes, names = _counted(mine)
-    mean = best_matches(codes, [one[0] for one in others[:MOST_OTHERS]])[0].mean(axis=1)
-    return dict(zip(names, mean.tolist(), strict=True))
-
-
-def _counted(mine: Any) -> tuple[np.ndarray, list[str]]:
-    """Codes without gaps: a cluster may have none of the drawn objects."""
-    codes, clusters, _ = mine
-    seen, dense = np.unique(codes, return_inverse=True)
-    return dense - int(seen[0] < 0), [clusters[c] for c in seen if c >= 0]
+    similarity, match = best_matches(mine.codes, [one.codes for one in others[:MOST_OTHERS]])
+    again, alike = {}, {}
+    for c in np.unique(mine.codes[mine.codes >= 0]):  # a cluster may have none of the objects
+        name = mine.clusters[c]
+        again[name] = float(similarity[c].mean())
+        if match[c, 0] >= 0:
+            there = others[0].clusters[match[c, 0]]
+            alike[name] = f"{there[:LONGEST_NAME]} ({similarity[c, 0]:.0%})"
+    return again, alike
 
 
 def clusters_section(
-    descriptions: Mapping[str, ClusterDescription], labels: Mapping[str, Any] | None = None
+    descriptions: Mapping[str, ClusterDescription], labels: Mapping[str, Labels] | None = None
 ) -> Section:
     """The tables of the described clusterings, and of all others the sizes of their clusters.
 
-    ``labels`` are (codes, clusters, sizes) of the distinct clusterings, best first.
+    ``labels`` are those of the distinct clusterings, best first.
     """
     labels = labels or {}
-    described = {}
+    described: dict[str, Any] = {}
     for name, found in descriptions.items():
         others = {other: one for other, one in labels.items() if other != name}
-        described[name] = {
-            "table": cluster_table(found, labels.get(name), others),
-            "notes": [*_cut(found), *found.notes],
-        }
-    sizes = {name: _sizes(one) for name, one in labels.items() if name not in described}
-    said = described_in_words(list(described)) if len(labels) > len(described) else ""
+        more = len(found.clusters) - MOST_ROWS
+        cut = [f"{count(more, 'smaller cluster')} left out."] if more > 0 else []
+        table = cluster_table(found, labels.get(name), others)
+        described[name] = {"table": table, "notes": [*cut, *found.notes]}
+    sizes = {}
+    for name, (_, clusters, counts) in labels.items():
+        if name not in described:
+            kept = _largest(counts)
+            sizes[name] = [[clusters[at][:40] for at in kept], counts[kept].tolist()]
+    said, first = "", next(iter(described))
+    if len(labels) > len(described):
+        which = f"{first} alone"
+        if len(described) > 1:
+            which = f"the best {len(described)} distinct clusterings"
+        said = f"Quality, features and examples are stored for {which}."
     data = {"clusters": {"described": described, "sizes": sizes, "said": said}}
-    first = next(iter(described))
     return Section("clusters", data, {"partition": first, **described[first], "said": said})
-
-
-def _cut(found: ClusterDescription) -> list[str]:
-    more = len(found.clusters) - MOST_ROWS
-    return [f"{count(more, 'smaller cluster')} left out."] if more > 0 else []
-
-
-def _sizes(labels: Any) -> list[list[Any]]:
-    _, clusters, counts = labels
-    kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ROWS])
-    return [[clusters[at][:40] for at in kept], counts[kept].tolist()]
-
-
-def described_in_words(names: Sequence[str]) -> str:
-    """Which clusterings have a full table, for a caption.
-
-    Examples
-    --------
-    >>> described_in_words(["a", "b"])
-    'Quality, features and examples are stored for the best 2 distinct clusterings.'
-    """
-    if len(names) == 1:
-        return f"Quality, features and examples are stored for {listing(names)} alone."
-    return (
-        f"Quality, features and examples are stored for the best {len(names)} distinct clusterings."
-    )
