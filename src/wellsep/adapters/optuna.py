@@ -189,16 +189,9 @@ def _read(study: Any, trial: Any, artifacts: Any, cache: Any) -> Run | None:
         }
         run = Run(name, **arrays)
     others = {k: v for k, v in trial.user_attrs.items() if k != ATTRIBUTE}
-    return run._with(
-        params=dict(trial.params),
-        metadata={
-            **run.metadata,
-            "values": trial.values,
-            "number": trial.number,
-            "study": study.study_name,
-            "user_attrs": others,
-        },
-    )
+    known = {"values": trial.values, "number": trial.number, "study": study.study_name}
+    metadata = {**run.metadata, **known, "user_attrs": others}
+    return run._with(params=dict(trial.params), metadata=metadata)
 
 
 def _noted_folder(noted: Any, artifacts: Any, name: str) -> Path:
@@ -208,7 +201,11 @@ def _noted_folder(noted: Any, artifacts: Any, name: str) -> Path:
         raise TypeError(f"{ATTRIBUTE} of run {name!r} must be a path, got {noted!r}.")
     places = []
     if isinstance(artifacts, str | os.PathLike) and "relative" in noted:
-        places.append(_inside_or_itself(artifacts, noted["relative"], name))
+        relative = noted["relative"]
+        if os.path.isabs(relative):  # as attach_run made it
+            places.append(Path(relative))
+        else:
+            places.append(inside(artifacts, relative, f"{ATTRIBUTE} of run {name!r}"))
     places += [Path(noted["folder"])] if "folder" in noted else []
     for place in places:
         if place.is_dir():
@@ -217,13 +214,6 @@ def _noted_folder(noted: Any, artifacts: Any, name: str) -> Path:
         f"The folder of run {name!r} was not found at "
         f"{' or '.join(str(place) for place in places)}. Pass artifacts=<the folder it is in now>."
     )
-
-
-def _inside_or_itself(artifacts: Any, relative: str, name: str) -> Path:
-    """A run folder below the given one; a path that attach_run made absolute stays itself."""
-    if os.path.isabs(relative):
-        return Path(relative)
-    return inside(artifacts, relative, f"{ATTRIBUTE} of run {name!r}")
 
 
 def _artifact_files(

@@ -46,7 +46,7 @@ class Part:
         _SHAPE[kind](seen, self.what)
         self.shape: tuple[int, ...] = seen.shape
         self.dtype: np.dtype = seen.dtype
-        self._shared: Callable[[], Any] = lambda: None
+        self._shared: Callable[[], Any] | None = None  # a weak reference
         self._checked = False
         if kind != "embedding":
             self.raw()  # a file with bad values is refused while the other runs can be loaded
@@ -68,7 +68,7 @@ class Part:
         """The array or space, its values unchecked; distances are checked when they are read."""
         if self._array is not None:
             return self._array
-        array = self._shared()
+        array = None if self._shared is None else self._shared()
         if array is None:
             array = self._read()
             self._shared = weakref.ref(array)
@@ -123,13 +123,9 @@ class Part:
         return np.ascontiguousarray(found).tobytes()
 
     def __getstate__(self) -> dict[str, Any]:
-        left = {"_shared", "_array"} if self._stored is not None else {"_shared"}
-        kept = {k: v for k, v in self.__dict__.items() if k not in left}
-        return {"_array": None, **kept}  # a stored array is opened anew where it travels to
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._shared = lambda: None
+        # A stored array is opened anew where it travels to.
+        array = self._array if self._stored is None else None
+        return {**self.__dict__, "_shared": None, "_array": array}
 
 
 class _Opened:

@@ -17,20 +17,16 @@ def run_study(
     job: TrialJob,
     grid: Mapping[str, Sequence[Any]],
     n_trials: int,
-    *,
     storage: str | None,
     n_jobs: int,
-    on_trial: Callable[[Trial], None] | None,
-    on_start: Callable[[str], None] | None = None,
-) -> list[Trial]:
-    """Ask for settings and tell results until `n_trials` of the study have ended.
-
-    Trials of a study that another call began count, if all settings are equal but those drawn.
-    Settings whose process on this machine has died are tried again.
-    """
+    on_trial: Callable[[Trial], Any],
+    on_start: Callable[[str], Any],
+) -> tuple[Trial, ...]:
+    """Ask for settings and tell results until `n_trials` of the study have ended."""
     optuna = _optuna()
     job.wait = True  # settings that another process trains are told when it is done
     url = storage or f"sqlite:///{job.folder / 'study.db'}"
+    # Trials of another call count, if all settings are equal but those drawn.
     study = optuna.create_study(
         study_name=f"{STUDY}-{job.name_of({})}-{job.settings_of({})}",
         storage=url,
@@ -41,9 +37,8 @@ def run_study(
     study.sampler = _sampler(optuna, job, len(study.get_trials(deepcopy=False)))
     states = optuna.trial.TrialState
     _take_up_abandoned(study, states)
-    if on_trial is not None:
-        for trial in _ended(study, states):
-            on_trial(_read(job, trial, states, complete="kept"))
+    for trial in _ended(study, states):
+        on_trial(_read(job, trial, states, complete="kept"))
     while (missing := n_trials - len(_ended(study, states))) > 0:
         asked: dict[str, tuple[dict[str, Any], list[Any]]] = {}
         for _ in range(min(missing, n_jobs)):
@@ -51,18 +46,16 @@ def run_study(
             trial.set_user_attr("worker", [socket.gethostname(), os.getpid()])
             params = {name: _suggest(trial, name, values) for name, values in grid.items()}
             asked.setdefault(job.name_of(params), (params, []))[1].append(trial)
-        settings = [params for params, _ in asked.values()]
-        fresh = [params for params in settings if not job.is_done(params)]
-        results = [
-            Trial(job.name_of(params), params, "kept") for params in settings if params not in fresh
-        ]
-        for result in [*results, *run_trials(job, fresh, n_jobs, on_start)]:
+        kept = [trial for params, _ in asked.values() if (trial := job.kept(params))]
+        done = {trial.name for trial in kept}
+        fresh = [params for name, (params, _) in asked.items() if name not in done]
+        for result in [*kept, *run_trials(job, fresh, n_jobs, on_start)]:
             for trial in asked[result.name][1]:
                 _tell(study, trial, result, states)
-            if on_trial is not None:
-                on_trial(result)
+            on_trial(result)
     trials = study.get_trials(deepcopy=False)
-    return [_read(job, trial, states) for trial in trials if "abandoned" not in trial.user_attrs]
+    counted = [trial for trial in trials if "abandoned" not in trial.user_attrs]
+    return tuple(_read(job, trial, states) for trial in counted)
 
 
 def _optuna() -> Any:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wellsep._checks.arrays import (
-    check_count,
-    check_finite_objects,
-    to_numpy,
-    to_table,
-)
+from wellsep._checks.arrays import check_count, check_finite_objects, to_numpy, to_table
 from wellsep._checks.values import check_function, check_mapping, check_path, check_text
 from wellsep._text.sentences import meant, need_pandas, shown
 from wellsep.deep.sweeps.study import run_study
@@ -25,7 +20,7 @@ class Sweep:
     """All trials of a sweep; the runs lie in `folder` for `wellsep.load_runs`."""
 
     folder: Path
-    trials: tuple[Trial, ...] = field(default_factory=tuple)
+    trials: tuple[Trial, ...] = ()
 
     @property
     def failed(self) -> tuple[Trial, ...]:
@@ -157,22 +152,17 @@ def sweep(
     folder.mkdir(parents=True, exist_ok=True)
     drop_dead_claims(folder)
     job = TrialJob(estimator, array, folder, called, objective, fixed)
+    told: tuple[int, Any, Any] = (n_jobs, on_trial or _nothing, on_start or _nothing)
     if n_trials is not None:
-        trials = run_study(
-            job,
-            grid,
-            n_trials,
-            storage=storage,
-            n_jobs=n_jobs,
-            on_trial=on_trial,
-            on_start=on_start,
-        )
-        return Sweep(folder, tuple(trials))
+        return Sweep(folder, run_study(job, grid, n_trials, storage, *told))
     settings = [
         dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
     ]
-    trials = _run_grid(job, settings, n_jobs, on_trial, on_start)
-    return Sweep(folder, tuple(trials))
+    return Sweep(folder, _run_grid(job, settings, *told))
+
+
+def _nothing(told: Any) -> None:
+    """What is called where nobody asked to be told."""
 
 
 def _check_grid(estimator: Any, grid: Mapping[str, Sequence[Any]], called: str = "grid") -> None:
@@ -191,25 +181,19 @@ def _run_grid(
     job: TrialJob,
     settings: Sequence[Mapping[str, Any]],
     n_jobs: int,
-    on_trial: Callable[[Trial], None] | None,
-    on_start: Callable[[str], None] | None,
-) -> list[Trial]:
-    trials: dict[str, Trial] = {}
-    todo: dict[str, Mapping[str, Any]] = {}
-    for params in settings:
-        name = job.name_of(params)
-        if job.is_done(params):
-            trials[name] = Trial(name, dict(params), "kept")
-        else:
-            todo[name] = params
-    if on_trial is not None:
-        for trial in trials.values():
-            on_trial(trial)
+    on_trial: Callable[[Trial], Any],
+    on_start: Callable[[str], Any],
+) -> tuple[Trial, ...]:
+    todo = {job.name_of(params): params for params in settings}
+    trials = {name: trial for name, params in todo.items() if (trial := job.kept(params))}
+    todo = {name: params for name, params in todo.items() if name not in trials}
+    for trial in trials.values():
+        on_trial(trial)
     for last_round in (False, True):
         for trial in run_trials(job, list(todo.values()), n_jobs, on_start):
             trials[trial.name] = trial
-            if on_trial is not None and (trial.status != "running" or last_round):
+            if trial.status != "running" or last_round:
                 on_trial(trial)
         # What others had is looked at once more: their trial has ended, or their process.
         todo = {name: params for name, params in todo.items() if trials[name].status == "running"}
-    return [trials[job.name_of(params)] for params in settings]
+    return tuple(trials[job.name_of(params)] for params in settings)

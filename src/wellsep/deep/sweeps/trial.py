@@ -126,17 +126,17 @@ class TrialJob:
         text = json.dumps(to_json(facts, nan="text", other=str), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def is_done(self, params: Mapping[str, Any]) -> bool:
-        """Whether the run exists; one of the same name from other settings is refused."""
+    def kept(self, params: Mapping[str, Any]) -> Trial | None:
+        """The trial if its run exists; one of the same name from other settings is refused."""
         name = self.name_of(params)
         run = self.folder / safe_name(name)
         if not (run / "run.json").is_file():
-            return False
+            return None
         try:
             found = read_run_folder(run)
         except (ValueError, TypeError, FileNotFoundError) as error:
             set_aside(run, f"{error} The trial is trained again.")
-            return False
+            return None
         wanted = self.model_of(params)._run_params()
         known = {**found.params, "data": found.metadata.get("data")}
         differing = [
@@ -147,17 +147,15 @@ class TrialJob:
                 f"out must hold runs of the same estimator and data, got {name!r} with another "
                 f"{', '.join(differing)}; choose another folder."
             )
-        return True
+        return Trial(name, dict(params), "kept")
 
     def run(self, params: Mapping[str, Any]) -> Trial:
         """Fit one setting and save it, unless another process does; an error becomes a record."""
         name = self.name_of(params)
         while True:
             with claimed(self.folder / f".{safe_name(name)}{_CLAIM}") as mine:
-                if mine:
-                    if self.is_done(params):  # by another process, since this sweep began
-                        return Trial(name, dict(params), "kept")
-                    return self._train(name, dict(params))
+                if mine:  # another process may have trained it since this sweep began
+                    return self.kept(params) or self._train(name, dict(params))
             if not self.wait:
                 return Trial(name, dict(params), "running")
             time.sleep(_PAUSE)
@@ -208,20 +206,15 @@ def run_trials(
     job: TrialJob,
     settings: Sequence[Mapping[str, Any]],
     n_jobs: int,
-    on_start: Callable[[str], None] | None = None,
+    on_start: Callable[[str], Any],
 ) -> Iterator[Trial]:
-    """Trials as they end: one after another here, or several at a time in processes of joblib.
-
-    The processes end with this one, and when it is interrupted. What they are writing then is
-    removed by the next writer.
-    """
+    """Trials as they end: one after another here, or several at a time in processes of joblib."""
     waiting = {job.name_of(params): dict(params) for params in settings}
     names = iter(list(waiting))
 
     def begin(count: int = 1) -> None:  # processes take trials in their order
         for name in itertools.islice(names, count):
-            if on_start is not None:
-                on_start(name)
+            on_start(name)
 
     if n_jobs == 1 or len(settings) < 2:
         for params in settings:
@@ -229,6 +222,7 @@ def run_trials(
             yield job.run(params)
         return
     # Processes share the cores, so each has one thread. They keep memory of the device while idle.
+    # They end with this one, and when it is interrupted; the next writer removes what they leave.
     with parallel_config("loky", inner_max_num_threads=1, idle_worker_timeout=_IDLE):
         workers = Parallel(n_jobs, return_as="generator_unordered", batch_size=1)
     run = ending_with_parent(partial(_run_in_worker, os.getpid(), job))
