@@ -10,6 +10,14 @@ from collections import Counter
 import pytest
 from house import walking
 
+MOST_NAMES = 62  # of compute that other rooms use; they shall be 60
+# `prepare` and `open_state` stand beside the class of which they may load another kind.
+OPENED_WHERE_THEY_ARE_DEFINED = {
+    "wellsep.compute.kmeans.prepared_points",
+    "wellsep.compute.engine.dask.points",
+    "wellsep.compute.kmeans.search_state",
+    "wellsep.compute.kernels.numba_search",
+}
 WRITE = "write it down: python tests/house/walking.py --write"
 
 
@@ -100,6 +108,27 @@ SOURCES = {
     "import wellsep.compute.d\n\ndef g():\n    import json\n    return rows.LIMIT, rows.LIMIT, "
     "wellsep.compute.d.D, rows",
 }
+
+
+def test_no_module_leads_back_to_itself_however_late_it_imports():
+    assert walking.in_cycles(walking.import_graph(walking.read())) == set()
+
+
+def test_only_what_opens_a_kind_of_rows_loads_a_module_above_it():
+    modules = walking.read()
+    graph = walking.import_graph(modules)
+    loading = {name: graph[name] | module.loaded for name, module in modules.items()}
+    assert walking.in_cycles(loading) == OPENED_WHERE_THEY_ARE_DEFINED
+
+
+def test_only_optional_packages_are_imported_inside_functions():
+    assert walking.late_imports(walking.read()) == set()
+
+
+def test_doors_of_compute_are_narrow():
+    numbers = walking.source_numbers()["source"]
+    assert numbers["names of compute that other rooms use"] <= MOST_NAMES
+    assert numbers["names imported from one module of compute, at most"] <= 10
 
 
 def test_cycles_late_imports_and_names_used_across_rooms_are_counted(tmp_path):

@@ -223,6 +223,7 @@ class Module(NamedTuple):
 
     imports: list[Import]
     attributes: set[tuple[str, str]]  # (dotted name, its attribute)
+    loaded: set[str]  # modules that `load` imports when they are wanted
 
 
 def read(root: Path = SOURCE) -> dict[str, Module]:
@@ -233,7 +234,9 @@ def read(root: Path = SOURCE) -> dict[str, Module]:
         package = ".".join(parts[:-1])
         name = package if path.stem == "__init__" else ".".join(parts)
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        found[name] = Module(list(_imports(tree, package)), set(_attributes(tree)))
+        found[name] = Module(
+            list(_imports(tree, package)), set(_attributes(tree)), set(_loaded(tree))
+        )
     return found
 
 
@@ -262,6 +265,13 @@ def _attributes(tree: ast.AST) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and (name := _dotted(node.value)):
             yield name, node.attr
+
+
+def _loaded(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _dotted(node.func) == "load":
+            names = [one.value for one in node.args if isinstance(one, ast.Constant)]
+            yield from (name for name in names if str(name).startswith("wellsep."))
 
 
 def _dotted(node: ast.AST) -> str:
@@ -312,20 +322,29 @@ def in_cycles(graph: dict[str, set[str]]) -> set[str]:
     return {node for node in graph if node in reached(node)}
 
 
-def source_numbers(root: Path = SOURCE) -> Numbers:
-    """What the syntax tree of all modules says."""
-    modules = read(root)
-    graph = {
+def import_graph(modules: dict[str, Module]) -> dict[str, set[str]]:
+    """The modules that each imports, at whatever time."""
+    return {
         name: {home(one, modules) for one in module.imports if one.runs} - {name}
         for name, module in modules.items()
-        if of_compute(name)
     }
-    late = {
+
+
+def late_imports(modules: dict[str, Module]) -> set[tuple[str, int]]:
+    """(module, line) of imports inside functions, but for those of optional packages."""
+    return {
         (name, one.line)
         for name, module in modules.items()
         for one in module.imports
         if one.late and not is_optional(one.base.partition(".")[0])
     }
+
+
+def source_numbers(root: Path = SOURCE) -> Numbers:
+    """What the syntax tree of all modules says."""
+    modules = read(root)
+    graph = {name: to for name, to in import_graph(modules).items() if of_compute(name)}
+    late = late_imports(modules)
     used = {name: used_of_compute(module, modules) for name, module in modules.items()}
     elsewhere = set().union(*(names for name, names in used.items() if not of_compute(name)))
     given = Counter(place for place, _ in set().union(*used.values()))
