@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wellsep as ws
-from wellsep.cluster.batches import Reservoir
+from wellsep.cluster.batches import Stream
 
 ESTIMATORS = pytest.mark.parametrize("make", [ws.KMeans, ws.CFMeans])
 
@@ -100,11 +100,12 @@ def test_a_reservoir_is_a_uniform_sample_in_any_batches():
     draws = np.random.RandomState(0)
     hits = np.zeros(100)
     for _ in range(300):
-        reservoir = Reservoir(20)
+        sample = Stream(1, draws)
+        sample.size = 20
         for begin in range(0, 100, 25):
-            reservoir.add(np.arange(begin, begin + 25.0)[:, None], None, draws)
-        assert len(reservoir.rows) == 20
-        hits[reservoir.rows[:, 0].astype(int)] += 1
+            sample.add(np.arange(begin, begin + 25.0)[:, None], None)
+        assert len(sample.rows) == 20
+        hits[sample.rows[:, 0].astype(int)] += 1
     assert abs(hits.reshape(4, 25).mean(axis=1) - 60).max() < 6
 
 

@@ -280,7 +280,7 @@ def test_points_in_chunks_answer_as_points_in_memory_do(X, rows, metric):
     np.testing.assert_allclose(there.take([5, 2]), here.take([5, 2]), atol=1e-12)
     found = []
     for points in (here, there):
-        numbers = points.values(_numbers)
+        numbers = points.values(_numbers) if points.in_chunks else _numbers(points)
         np.testing.assert_array_equal(points.publish(numbers, np.int64), np.arange(N))
         found.append(points.fold(_weighed, 2.0, beside=[numbers]))
     weighed = (here.pull * np.arange(N)).sum()

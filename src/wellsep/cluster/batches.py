@@ -64,7 +64,8 @@ def fit_batches(
             nearest = points.assign(centers)
             batch_sums, batch_mass = points.label_sums(nearest.first, n_clusters)
             sums, mass = sums + batch_sums, mass + batch_mass
-            cost += float(nearest.near @ _ones(points))
+            weight = np.ones(points.n) if points.weights is None else points.weights
+            cost += float(nearest.near @ weight)
         work += float(n) * n_clusters
         history.add(work, budget.seconds, cost)
         moved = frame.means(sums, mass, centers)
@@ -88,20 +89,21 @@ def _batches(X: Any, weights: np.ndarray | None, batch_size: int, frame: Frame) 
         yield prepare(X[rows], some, frame.metric, frame, start)
 
 
-def _ones(points: Points) -> np.ndarray:
-    return np.ones(points.n) if points.weights is None else points.weights
+class Stream:
+    """What ``partial_fit`` keeps between batches, and a sample of all rows seen so far."""
 
-
-class Reservoir:
-    """A sample of all rows seen so far, uniform or in proportion to weight."""
-
-    def __init__(self, size: int):
-        self.size = size
+    def __init__(self, n_clusters: int, random_state: np.random.RandomState):
+        self.random_state = random_state
+        self.mass = np.zeros(n_clusters)  # weight that each centre has caught
+        self.seen = 0.0
+        self.searched_at = 0.0
+        self.size = sample_size(n_clusters)
         self.keys = np.empty(0)
         self.rows: Any = None
 
-    def add(self, X: Any, weights: np.ndarray | None, random_state: Any) -> None:
-        uniform = random_state.uniform(size=X.shape[0])
+    def add(self, X: Any, weights: np.ndarray | None) -> None:
+        """Take rows into the sample, uniform or in proportion to weight."""
+        uniform = self.random_state.uniform(size=X.shape[0])
         weights = np.ones(X.shape[0]) if weights is None else weights
         keys, counted = draw_keys(uniform, weights)
         every = np.concatenate([self.keys, keys])
@@ -112,17 +114,7 @@ class Reservoir:
             rows = stack([self.rows, rows])
         self.keys = every[kept]
         self.rows = (rows.tocsr() if sp.issparse(rows) else rows)[kept]
-
-
-class Stream:
-    """What ``partial_fit`` keeps between batches."""
-
-    def __init__(self, n_clusters: int, random_state: np.random.RandomState):
-        self.random_state = random_state
-        self.reservoir = Reservoir(sample_size(n_clusters))
-        self.mass = np.zeros(n_clusters)  # weight that each centre has caught
-        self.seen = 0.0
-        self.searched_at = 0.0
+        self.seen += float(weights.sum())
 
 
 class StreamedClusterer(CentroidClusterer):
@@ -184,10 +176,9 @@ class StreamedClusterer(CentroidClusterer):
             check_clusters(k, X.shape[0])
             self._stream = Stream(k, starts.random_state)
         stream = self._stream
-        stream.reservoir.add(X, weights, stream.random_state)
-        stream.seen += float(X.shape[0] if weights is None else weights.sum())
-        if stream.seen >= 2.0 * stream.searched_at and stream.reservoir.rows is not None:
-            sample = prepare(stream.reservoir.rows, None, metric)
+        stream.add(X, weights)
+        if stream.seen >= 2.0 * stream.searched_at:
+            sample = prepare(stream.rows, None, metric)
             starts = starts._replace(random_state=stream.random_state)
             centers = self._solve(sample, starts, getattr(self, "max_seconds", None))
             caught = np.bincount(sample.assign(centers).first, minlength=k)

@@ -36,7 +36,6 @@ from wellsep._checks.values import check_random_state
 from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
 from wellsep._threads import own_threads
 from wellsep.compute.kernels import load
-from wellsep.compute.kmeans.nearest_centres import host_labels
 from wellsep.compute.kmeans.prepared_points import Frame, Points, prepare
 from wellsep.compute.kmeans.starts import check_init
 
@@ -190,10 +189,7 @@ class CentroidClusterer(
         table = self._validated(X, reset=False, sized=False, finite=not quick)
         if isinstance(table, np.ndarray) and self.metric == "euclidean":
             centers = to_numpy(self.cluster_centers_).astype(np.float64)
-            with np.errstate(over="ignore", invalid="ignore"):
-                offset = centers.mean(axis=0)
-                about = centers - offset
-            labels = host_labels(table, about, offset)
+            labels = Points.labels_of_rows(table, centers)
             if labels is not None:
                 return labels
         if quick:
@@ -238,10 +234,7 @@ class CentroidClusterer(
     def _validated(
         self, X: Any, *, reset: bool = True, sized: bool = True, finite: bool = True
     ) -> Any:
-        """X checked; names and number of features kept or compared.
-
-        Without ``finite`` a NumPy array may have NaN and infinity.
-        """
+        """X checked, NaN in NumPy arrays only if ``finite``; its features kept or compared."""
         if not reset and not finite and _valid_as_it_is(X, self):
             return X
         if is_dask(X):

@@ -229,7 +229,7 @@ def separation(
 
 
 def separation_in_chunks(
-    X: Any, labels: Any, points: Points, centers: np.ndarray, weights: Any
+    X: Any, labels: Any, points: Any, centers: np.ndarray, weights: Any
 ) -> tuple[Any, float]:
     """Lazy margins, and CFQ."""
     count, mass = points.fold(_members, centers)

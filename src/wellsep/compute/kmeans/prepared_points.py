@@ -27,7 +27,13 @@ from wellsep._threads import budget_bytes
 from wellsep.compute.data.opening import as_space, like_given
 from wellsep.compute.data.rows import Space
 from wellsep.compute.kernels import load
-from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
+from wellsep.compute.kmeans.nearest_centres import (
+    DEVICE_BLOCK,
+    Nearest,
+    NearestTwo,
+    host_labels,
+    row_blocks,
+)
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
 from wellsep.compute.metrics.table import COSINE
 
@@ -169,10 +175,6 @@ class Points:
         """``function(points, *beside, *given)``, added up over all blocks of points."""
         return function(self, *beside, *given)
 
-    def values(self, function: Block, *given: Any, beside: Sequence[Any] = ()) -> Any:
-        """The same, with an entry for each point."""
-        return function(self, *beside, *given)
-
     def publish(self, values: Any, dtype: Any, width: int | None = None) -> Any:
         """Values of the points for the user, in the library of the data."""
         return in_library_of(self.source, values)
@@ -230,6 +232,14 @@ class Points:
         """Weighted sum of the points and the total weight of every cluster, but for zero rows."""
         sums = self.space.code_sums(labels, self.device_weights, n_clusters)
         return sums, self.space.code_masses(labels, self.device_pull, n_clusters)
+
+    @staticmethod
+    def labels_of_rows(X: np.ndarray, centers: np.ndarray) -> np.ndarray | None:
+        """Nearest centre of rows as they are; None where they must be made ready first."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            offset = centers.mean(axis=0)
+            about = centers - offset
+        return host_labels(X, about, offset)
 
     def label_counts(self, labels: Any, n_clusters: int) -> np.ndarray:
         """Number of points of every cluster."""
