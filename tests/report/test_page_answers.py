@@ -192,7 +192,7 @@ def test_a_table_of_objects_loses_no_column_and_texts_are_texts(tmp_path):
     _, runs = judged()
     rows = [f"{i % 3},{text}" for i, text in enumerate(TEXTS)]
     (tmp_path / "about.csv").write_text("\n".join(["batch,said", *rows]), "utf-8")
-    reader = TableReader(ids=None, no_header=False, columns=None)
+    reader = TableReader([], ids=None, no_header=False, columns=None)
     columns = read_objects(reader, tmp_path / "about.csv", runs)
     assert list(columns) == ["batch", "said"]
     assert columns["said"].tolist() == TEXTS.tolist()

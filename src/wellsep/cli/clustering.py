@@ -26,7 +26,7 @@ from wellsep.cli.options import (
 )
 from wellsep.cli.printing import print_columns, print_line, print_table, progress_bar
 from wellsep.cli.reading import TableReader, named
-from wellsep.cli.wording import flags_of, in_shell_words
+from wellsep.cli.wording import in_shell_words, print_sentences
 from wellsep.cluster.fitting import fit_labels
 from wellsep.cluster.k_choice.result import ChosenK
 
@@ -90,7 +90,7 @@ def choose_k(
     outputs = Outputs(as_json, save, output, report, labels=True, context=context)
     outputs.check(data)
     voting: dict[str, Any] = {} if not index else {"indices": [parse_index(i) for i in index]}
-    reader = TableReader([data], ids=ids, no_header=no_header, columns=columns)
+    reader = TableReader([data], ids, no_header, columns)
     X, unscaled, names = _read(reader, data, scale, space)
     with warnings.catch_warnings(), progress_bar() as told:
         # The numbers of clusters that could not be fitted are named in the output.
@@ -116,11 +116,8 @@ def choose_k(
 
 def _print_chosen(chosen: ChosenK) -> None:
     """Print the answer first, then the table, then the votes and what to be wary of."""
-    flags = flags_of("choose-k")
-    lines = [in_shell_words(line, flags) for line in chosen.sentences()]
-    n_first = len(chosen.answer())
-    for line in lines[:n_first]:
-        print_line(line)
+    answer = chosen.answer()
+    print_sentences(answer, "choose-k")
     columns = chosen.columns()
     first: dict[str, Any] = {name: columns.pop(name) for name in ("k", "votes")}
     if columns.get("n_clusters") == first["k"]:
@@ -131,8 +128,7 @@ def _print_chosen(chosen: ChosenK) -> None:
     arrows = dict(zip(chosen.indices, chosen.directions, strict=True))
     heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in columns]
     print_columns(dict(zip(heads, columns.values(), strict=True)))
-    for line in lines[n_first:]:
-        print_line(line)
+    print_sentences(list(chosen.sentences())[len(answer) :], "choose-k")
 
 
 def cluster(
@@ -184,7 +180,7 @@ def cluster(
         raise ValueError("centers must be left out for a method without centres, got ward.")
     if report is not None and batch is not None:
         raise ValueError("report must be left out with --batch, which keeps the data on disk.")
-    reader = TableReader([data], ids=ids, no_header=no_header, columns=columns)
+    reader = TableReader([data], ids, no_header, columns)
     model = clusterer(method, k, seed, parse_settings(settings))
     if batch is None:
         X, unscaled, names = _read(reader, data, scale, space)

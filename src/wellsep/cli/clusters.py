@@ -25,7 +25,7 @@ from wellsep.cli.printing import (
     rows_shown,
 )
 from wellsep.cli.reading import TableReader, named, the_only_one
-from wellsep.cli.wording import flags_of, in_shell_words
+from wellsep.cli.wording import print_sentences
 from wellsep.records import ChosenK, ClusterDescription, ResolutionTree, Stability
 
 
@@ -72,14 +72,7 @@ def describe(
     outputs = Outputs(as_json, save, output, report, context=context)
     outputs.check(data, labels)
     record = None if stability is None else Stability.load(stability)
-    reader = TableReader(
-        [data],
-        ids=ids,
-        no_header=no_header,
-        columns=columns,
-        labels=[] if labels is None else [labels],
-        partitions=partitions,
-    )
+    reader = TableReader([data], ids, no_header, columns, labels=[labels], partitions=partitions)
     X, clusterings = reader.data_and_partitions(data, space)
     clusters = the_only_one(clusterings, data)
     result = ws.describe_clusters(
@@ -192,14 +185,7 @@ def stability(
         raise ValueError(
             f"settings must be left out without a method, got {', '.join(values)}; say -k 3."
         )
-    reader = TableReader(
-        [data],
-        ids=ids,
-        no_header=no_header,
-        columns=columns,
-        labels=[] if labels is None else [labels],
-        partitions=partitions,
-    )
+    reader = TableReader([data], ids, no_header, columns, labels=[labels], partitions=partitions)
     if given:
         X, clusterings = reader.data_and_partitions(data, space)
         judged = the_only_one(clusterings, data)
@@ -224,15 +210,13 @@ def stability(
 
 def print_stability(result: Stability) -> None:
     """Print the answer first, then the table, then a sentence for each cluster."""
-    flags = flags_of("stability")
-    answer, *others = (in_shell_words(line, flags) for line in result.sentences())
-    print_line(answer)
+    answer, *others = result.sentences()
+    print_sentences([answer], "stability")
     table = result.columns()
     if len(set(table["draws"])) == 1:
         table.pop("draws")
     print_columns(table)
-    for line in others:
-        print_line(line)
+    print_sentences(others, "stability")
 
 
 def resolutions(

@@ -19,6 +19,7 @@ import wellsep as ws
 from wellsep.cli import options
 from wellsep.cli.deliver import check_target, print_json
 from wellsep.cli.printing import print_columns, print_line, progress_bar
+from wellsep.cli.wording import print_sentences
 
 CLUSTERS = (6, 10, 14)
 N_SHOWN = 7  # clusterings
@@ -58,8 +59,7 @@ def demo(
         f"{len(digits.X):,} handwritten digits, {len(runs.spaces)} embeddings, K = "
         f"{', '.join(map(str, CLUSTERS))}: {len(runs.partitions)} clusterings. No label used."
     )
-    for sentence in list(judgement.verdict.sentences())[:3]:
-        print_line(sentence)
+    print_sentences(list(judgement.verdict.sentences())[:3], "demo")
     _print_first(judgement)
     ari, names = known.external["ari"], list(known.partitions)
     first, best = names.index(judgement.ranking.best), int(ari.argmax())

@@ -13,8 +13,9 @@ from wellsep._text.sentences import count, need_pandas
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs
 from wellsep.cli.options import ONE_CLUSTER, cache_folder, parse_range
-from wellsep.cli.printing import print_columns, print_error, print_line, progress_bar
+from wellsep.cli.printing import print_columns, print_error, progress_bar
 from wellsep.cli.reading import TableReader, named
+from wellsep.cli.wording import print_sentences
 from wellsep.runs import NoRuns
 from wellsep.tables.reading import is_table, read_table
 
@@ -88,7 +89,7 @@ def explore(
     """
     outputs = Outputs(as_json, save, output, report, labels=True, context=context)
     outputs.check(data)
-    X, names = _read(data, {"ids": ids, "no_header": no_header, "columns": columns})
+    X, names = _read(data, (ids, no_header, columns))
     with progress_bar() as told:
         found = ws.explore(
             X,
@@ -112,14 +113,12 @@ def explore(
 def _print_found(found: Any) -> None:
     """Print the answer first, then the best candidates, then how certain it is."""
     lines, table = str(found).splitlines(), found.columns()
-    for line in lines[: len(found.remarks)]:
-        print_line(line)
+    print_sentences(lines[: len(found.remarks)], "explore")
     print_columns({name: table[name] for name in SHOWN if name in table}, most=MOST_SHOWN)
-    for line in lines[len(found.remarks) :]:
-        print_line(line)
+    print_sentences(lines[len(found.remarks) :], "explore")
 
 
-def _read(path: Path, flags: dict[str, Any]) -> tuple[Any, Any]:
+def _read(path: Path, flags: tuple[Any, ...]) -> tuple[Any, Any]:
     """The data as `explore` takes them, and the names of the objects; words and gaps may be."""
     if path.is_dir() and not is_anndata(path):
         try:
@@ -128,9 +127,9 @@ def _read(path: Path, flags: dict[str, Any]) -> tuple[Any, Any]:
             files = sorted(one for one in path.iterdir() if one.suffix in EMBEDDINGS)
             if not files:
                 raise
-            return _read_embeddings(TableReader(files, **flags), files)
+            return _read_embeddings(TableReader(files, *flags), files)
         return runs, runs.ids
-    reader = TableReader([path], **flags)
+    reader = TableReader([path], *flags)
     if is_anndata(path):
         return path, None
     if is_table(path):

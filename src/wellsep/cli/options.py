@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,7 +119,8 @@ def cache_folder(text: str | None) -> Path | None:
 
 
 ONE_CLUSTER = 3  # exit code of choose-k and explore where there is no structure
-FILES, COMPUTING = "Files", "Computing"  # panels of the help
+in_files = partial(typer.Option, rich_help_panel="Files")
+in_computing = partial(typer.Option, rich_help_panel="Computing")
 
 Data = Annotated[
     Path,
@@ -139,34 +141,17 @@ Truth = Annotated[
 ]
 Objects = Annotated[
     Path | None,
-    typer.Option(
-        "--objects",
+    in_files(
         metavar="FILE|FOLDER",
         help="What the objects are, for the page: a table, or images in a folder or an npy file.",
-        rich_help_panel=FILES,
     ),
 ]
-Ids = Annotated[
-    str | None,
-    typer.Option(
-        "--ids", help="Column of a table that names the objects, or none.", rich_help_panel=FILES
-    ),
-]
+Ids = Annotated[str | None, in_files(help="Column of a table that names the objects, or none.")]
 NoHeader = Annotated[
-    bool,
-    typer.Option(
-        "--no-header",
-        help="The first row of a table is an object, not a header.",
-        rich_help_panel=FILES,
-    ),
+    bool, in_files("--no-header", help="The first row of a table is an object, not a header.")
 ]
 Columns = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        help="Columns of a table by name, pattern or number from 1: f1,f2 or 'f*'",
-        rich_help_panel=FILES,
-    ),
+    str | None, in_files(help="Columns of a table by name, pattern or number from 1: f1,f2 or 'f*'")
 ]
 Column = Annotated[
     str | None,
@@ -183,11 +168,10 @@ Json = Annotated[
 ]
 Cache = Annotated[
     str | None,
-    typer.Option(
+    in_computing(
         metavar="FOLDER|none",
         help="Folder that keeps finished scores and candidates.",
         envvar="WELLSEP_CACHE",
-        rich_help_panel=COMPUTING,
     ),
 ]
 Report = Annotated[

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,11 +18,10 @@ from wellsep._text.sentences import cell, printable
 from wellsep.adapters import load_any
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, check_target, wrote
-from wellsep.cli.options import COMPUTING, cache_folder, parse_ace, parse_index
+from wellsep.cli.options import cache_folder, in_computing, parse_ace, parse_index
 from wellsep.cli.printing import (
     ALL_ROWS,
     print_columns,
-    print_line,
     print_table,
     progress_bar,
     rows_shown,
@@ -30,27 +30,16 @@ from wellsep.cli.printing import (
     with_short_names,
 )
 from wellsep.cli.reading import TableReader, read_objects, read_truth, truth_file
-from wellsep.cli.wording import flags_of, in_shell_words
+from wellsep.cli.wording import print_sentences
 from wellsep.compute.engine.dask.client import describe, open_client
 
 Pattern = str | None
-# Panels of the help; the flags that matter most stand before them.
-RUNS, JUDGING, WRITING = "Which runs", "How to judge", "What to write"
+# The flags that matter most stand before the panels.
+which_runs = partial(typer.Option, rich_help_panel="Which runs")
+how_to_judge = partial(typer.Option, rich_help_panel="How to judge")
+to_write = partial(typer.Option, rich_help_panel="What to write")
 MOST_EMBEDDINGS = 10  # rows of the second table
-EMBEDDING_COLUMNS = (
-    "rank",
-    "embedding",
-    "agreement",
-    "favourite",
-    "score",
-    "coverage",
-    "admitted",
-    "weight",
-    "own_vote",
-    "dims",
-    "rankme",
-    "alpha_req",
-)
+LAST_COLUMN = "alpha_req"  # of the second table
 
 
 def rank(
@@ -61,11 +50,7 @@ def rank(
     ],
     index: Annotated[
         list[str] | None,
-        typer.Option(
-            "--index",
-            "-i",
-            help="Validity index. Repeat for more: the first decides.",
-        ),
+        typer.Option("--index", "-i", help="Validity index. Repeat for more: the first decides."),
     ] = None,
     truth: options.Truth = None,
     report: options.Report = None,
@@ -74,81 +59,54 @@ def rank(
         typer.Option(help="Save all results in this folder, for wellsep explain and report."),
     ] = None,
     as_json: options.Json = False,
-    spaces: Annotated[
-        Pattern, typer.Option(help="Use only these embeddings: X_pca,X_scvi", rich_help_panel=RUNS)
-    ] = None,
-    labels: Annotated[
-        Pattern, typer.Option(help="Rank only these clusterings: 'leiden_*'", rich_help_panel=RUNS)
-    ] = None,
+    spaces: Annotated[Pattern, which_runs(help="Use only these embeddings: X_pca,X_scvi")] = None,
+    labels: Annotated[Pattern, which_runs(help="Rank only these clusterings: 'leiden_*'")] = None,
     pairs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="How a clustering names its embedding: 'leiden_{space}_*'",
-            rich_help_panel=RUNS,
+        Pattern,
+        which_runs(
+            metavar="PATTERN", help="How a clustering names its embedding: 'leiden_{space}_*'"
         ),
     ] = None,
     max_spaces: Annotated[
-        int | None,
-        typer.Option(
-            help="Score in at most so many embeddings, drawn at random.",
-            rich_help_panel=RUNS,
-        ),
+        int | None, which_runs(help="Score in at most so many embeddings, drawn at random.")
     ] = None,
     judge: Annotated[
         str,
-        typer.Option(
+        how_to_judge(
             help="Which method decides. ace: embeddings that agree. consensus: clusterings vote. "
-            "auto: consensus, or the index where runs are few.",
-            rich_help_panel=JUDGING,
+            "auto: consensus, or the index where runs are few."
         ),
     ] = "auto",
     noise: Annotated[
         str,
-        typer.Option(
+        how_to_judge(
             help="The labels -1, -2 and -3. penalize: noise is not scored, and lowers the score by "
-            "its share. exclude: not scored. Also cluster, singletons or error.",
-            rich_help_panel=JUDGING,
+            "its share. exclude: not scored. Also cluster, singletons or error."
         ),
     ] = "penalize",
     n_draws: Annotated[
         int,
-        typer.Option(
-            "--draws",
-            help="Half-samples that show how certain the ranking is, or 0.",
-            rich_help_panel=JUDGING,
-        ),
+        how_to_judge("--draws", help="Half-samples that show how certain the ranking is, or 0."),
     ] = 100,
     input_data: Annotated[
         Path | None,
-        typer.Option(
-            "--input",
-            help="Data the runs were made from: scores there are a baseline.",
-            rich_help_panel=JUDGING,
-        ),
+        how_to_judge("--input", help="Data the runs were made from: scores there are a baseline."),
     ] = None,
     ace: Annotated[
         list[str] | None,
-        typer.Option(
+        how_to_judge(
             metavar="KEY=VALUE",
             help="A switch of ACE, such as dip=no or grouping=dbscan; repeat for more. Also "
             "dip_alpha, projection, alpha, correlation, eps, links, outliers, convention.",
-            rich_help_panel=JUDGING,
         ),
     ] = None,
     layout: Annotated[
-        str,
-        typer.Option(
-            help="Drawing on the page: umap, tsne, pca, or auto.",
-            rich_help_panel=WRITING,
-        ),
+        str, to_write(help="Drawing on the page: umap, tsne, pca, or auto.")
     ] = "auto",
     write_back: Annotated[
         bool,
-        typer.Option(
-            "--write-back",
-            help="Write the answer into the .h5ad: obs wellsep_best, uns wellsep.",
-            rich_help_panel=WRITING,
+        to_write(
+            "--write-back", help="Write the answer into the .h5ad: obs wellsep_best, uns wellsep."
         ),
     ] = False,
     objects: options.Objects = None,
@@ -157,22 +115,15 @@ def rank(
     columns: options.Columns = None,
     cache: options.Cache = None,
     device: Annotated[
-        str | None,
-        typer.Option(help="Device to compute on: cpu, cuda or cuda:N.", rich_help_panel=COMPUTING),
+        str | None, in_computing(help="Device to compute on: cpu, cuda or cuda:N.")
     ] = None,
-    n_jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Number of threads.", rich_help_panel=COMPUTING)
-    ] = None,
+    n_jobs: Annotated[int | None, in_computing("--jobs", help="Number of threads.")] = None,
     scheduler: Annotated[
         str | None,
-        typer.Option(
-            help="Dask scheduler whose workers do the scoring: tcp://host:8786.",
-            rich_help_panel=COMPUTING,
-        ),
+        in_computing(help="Dask scheduler whose workers do the scoring: tcp://host:8786."),
     ] = None,
     random_state: Annotated[
-        int,
-        typer.Option("--seed", help="Random seed of the half-samples.", rich_help_panel=COMPUTING),
+        int, in_computing("--seed", help="Random seed of the half-samples.")
     ] = 0,
 ) -> None:
     """Rank clusterings without true labels; say why, and how certain the ranking is.
@@ -203,7 +154,7 @@ def rank(
             check_target("write_back", Path(source[0]), (".h5ad",))
         runs = load_any(source, spaces=spaces, labels=labels, pairs=pairs)
         files = [truth_file(truth, source), input_data]
-        reader = TableReader(files, ids=ids, no_header=no_header, columns=columns)
+        reader = TableReader(files, ids, no_header, columns)
         classes = None if truth is None else read_truth(reader, truth, source, runs)
         about = None if objects is None else read_objects(reader, objects, runs)
         X = None if input_data is None else reader.data_of(runs, input_data)
@@ -275,19 +226,16 @@ def _show_progress() -> Iterator[Callable[[int, int, str], None]]:
 
 def print_judgement(judgement: Any) -> None:
     """Print the verdict first, then the table, then how it came about."""
-    flags = flags_of("rank")
-    for sentence in judgement.verdict.sentences():
-        print_line(in_shell_words(sentence, flags))
+    print_sentences(judgement.verdict.sentences(), "rank")
     print_columns(
         with_params(judgement.ranking.short_columns()),
         title=f"Ranking by {judgement.ranking.title}",
         most=rows_shown(),
         rest=ALL_ROWS,
     )
-    for paragraph in judgement.explanation:
-        print_line(in_shell_words(paragraph, flags))
-    for sentence in () if judgement.clusters is None else judgement.clusters.sentences():
-        print_line(sentence)
+    print_sentences(judgement.explanation, "rank")
+    if judgement.clusters is not None:
+        print_sentences(judgement.clusters.sentences(), "rank")
     print_embeddings(judgement)
 
 
@@ -296,10 +244,10 @@ def print_embeddings(judgement: Any) -> None:
     found = judgement.embeddings
     if found is None or len(found.embeddings) < 2:
         return
-    for sentence in found.sentences():
-        print_line(sentence)
-    table = {name: values[:MOST_EMBEDDINGS] for name, values in found.columns().items()}
-    chosen = {name: values for name, values in table.items() if name in EMBEDDING_COLUMNS}
+    print_sentences(found.sentences(), "rank")
+    table = found.columns()
+    names = list(table)[: list(table).index(LAST_COLUMN) + 1]
+    chosen = {name: table[name][:MOST_EMBEDDINGS] for name in names}
     shown = that_fit(with_short_names(chosen), over=True)
     left = len(found.embeddings) - MOST_EMBEDDINGS
     more = f" {left} more are in --json and --report." if left > 0 else ""

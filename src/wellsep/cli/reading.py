@@ -41,33 +41,33 @@ class TableReader:
 
     def __init__(
         self,
-        files: Sequence[Path | None] = (),
-        *,
+        files: Sequence[Path | None],
         ids: str | None,
         no_header: bool,
         columns: str | None,
-        labels: Sequence[Path] = (),
+        *,
+        labels: Sequence[Path | None] = (),
         partitions: str | None = None,
     ) -> None:
         self.said: list[str] = []
         self.features: tuple[str, ...] | None = None
         self.objects: np.ndarray | None = None
         self.partition_names = partitions
-        paths = [path for path in files if path is not None]
+        data_files, label_files = ([path for path in group if path] for group in (files, labels))
         header = False if no_header else None
         id_column = () if ids in (None, NO_IDS) else (ids,)
-        has_ids = _shared_out("ids", id_column, [*paths, *labels], header)
-        chosen: list[tuple[str, ...] | None] = []
-        groups = (("columns", columns, paths), ("partitions", partitions, labels))
-        for option, names, group in groups:
+        own_ids = _shared_out("ids", id_column, [*data_files, *label_files], header)
+
+        def choices(option: str, names: str | None, paths: list[Path]) -> dict[Path, TableChoice]:
             words = () if names is None else tuple(map(str.strip, names.split(",")))
-            chosen += _shared_out(option, words, group, header)
-        made = [
-            TableChoice(ids if own or ids == NO_IDS else None, header, names)
-            for own, names in zip(has_ids, chosen, strict=True)
-        ]
-        self.choices = dict(zip(paths, made[: len(paths)], strict=True))
-        self.label_choices = dict(zip(labels, made[len(paths) :], strict=True))
+            shared = _shared_out(option, words, paths, header)
+            return {
+                path: TableChoice(ids if own_ids[path] or ids == NO_IDS else None, header, own)
+                for path, own in shared.items()
+            }
+
+        self.choices = choices("columns", columns, data_files)
+        self.label_choices = choices("partitions", partitions, label_files)
 
     def data(self, path: Path, space: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
         """Features, objects × features, or one embedding of AnnData; and the ids of the objects."""
@@ -169,17 +169,19 @@ class TableReader:
 
 
 def _shared_out(
-    option: str, names: Sequence[str], paths: Sequence[Path], header: bool | None
-) -> list[tuple[str, ...] | None]:
+    option: str, names: tuple[str, ...], paths: Sequence[Path], header: bool | None
+) -> dict[Path, tuple[str, ...] | None]:
     """Those of the names that each file has a column for; one file is asked for all of them."""
     if len(paths) < 2 or not names:
-        return [tuple(names) or None] * len(paths)
-    found = [[] if is_anndata(path) else matching_columns(path, names, header) for path in paths]
+        return dict.fromkeys(paths, names or None)
+    own = {
+        path: () if is_anndata(path) else matching_columns(path, names, header) for path in paths
+    }
     for name in names:
-        if not any(name in own for own in found):
+        if not any(name in columns for columns in own.values()):
             files = ", ".join(path.name for path in paths)
             raise ValueError(f"{option} must be in one of {files}, got {name!r} in none of them.")
-    return [tuple(own) or None for own in found]
+    return {path: tuple(columns) or None for path, columns in own.items()}
 
 
 def the_only_one(partitions: Mapping[str, Any], data: Path) -> Any:

@@ -29,7 +29,7 @@ from wellsep.cli.reading import (
     read_truth,
     truth_file,
 )
-from wellsep.cli.wording import flags_of, in_shell_words
+from wellsep.cli.wording import print_sentences
 
 OF_ONE_FILE = ("ChosenK", "Stability")  # results that are made from one data file
 JUDGEMENT = "Judgement"
@@ -91,7 +91,7 @@ def report(
     if space is not None and data is None:
         raise ValueError(f"space must be left out for a result without a data file, got {space!r}.")
     files = [data, truth_file(truth, runs or ())]
-    reader = TableReader(files, ids=ids, no_header=no_header, columns=columns)
+    reader = TableReader(files, ids, no_header, columns)
     source: Any = None
     if data is not None:
         source = named(reader, reader.data(data, space)[0])
@@ -154,8 +154,7 @@ def settle(
         questions = [question.to_plain() for question in judgement.questions]
         print_json({"questions": questions, "labels": None if output else groups})
     else:
-        for sentence in judgement.agreed.sentences():
-            print_line(sentence)
+        print_sentences(judgement.agreed.sentences(), "settle")
         for question in judgement.questions:
             sides = (f"{side.words!r} ({side.share:.0%})" for side in question.sides)
             print_line(f"{question.id}  {question.text}  {', '.join(sides)}")
@@ -191,7 +190,7 @@ def explain(
     if as_json:
         print_json(judgement.to_dict())
         return
-    print_line(in_shell_words(judgement.explain(), flags_of("rank")))
+    print_sentences(judgement.sentences(), "rank")
 
 
 def _load_judgement(folder: Path) -> Any:

@@ -9,7 +9,7 @@ import typer
 
 import wellsep as ws
 from wellsep._files.limits import is_anndata
-from wellsep._text.sentences import meant, shown
+from wellsep._text.sentences import cell, meant, shown
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, print_json
 from wellsep.cli.options import parse_index
@@ -21,6 +21,7 @@ from wellsep.cli.printing import (
     rows_shown,
 )
 from wellsep.cli.reading import TableReader
+from wellsep.cli.wording import print_sentences
 
 FACTS = (
     "title", "words", "direction", "range", "params", "metrics", "cost", "laws", "sparse",
@@ -70,20 +71,17 @@ def indices(
     if as_json:
         print_json([_facts(entry) for entry in ws.INDICES.values()])
         return
-    rows = [
-        (
-            name,
-            "greater" if entry.direction > 0 else "smaller",
-            _range(entry),
-            entry.cost,
-            entry.price,
-            entry.title,
-            ", ".join(f"{key}={value}" for key, value in entry.params.items()),
-        )
-        for name, entry in ws.INDICES.items()
-    ]
-    columns = ("name", "better", "range", "work", "how noise lowers it", "index", "parameters")
-    print_columns(dict(zip(columns, zip(*rows, strict=True), strict=True)))
+    entries = list(ws.INDICES.values())
+    table = {
+        "name": [entry.name for entry in entries],
+        "better": [_better(entry) for entry in entries],
+        "range": [_range(entry) for entry in entries],
+        "work": [entry.cost for entry in entries],
+        "how noise lowers it": [entry.price for entry in entries],
+        "index": [entry.title for entry in entries],
+        "parameters": [_params(entry) for entry in entries],
+    }
+    print_columns(table)
     print_line("All about one of them: wellsep indices silhouette")
 
 
@@ -91,27 +89,31 @@ def _facts(entry: Any) -> dict[str, Any]:
     return {"name": entry.name} | {fact: getattr(entry, fact) for fact in FACTS}
 
 
+def _better(entry: Any) -> str:
+    return "greater" if entry.direction > 0 else "smaller"
+
+
 def _range(entry: Any) -> str:
     return "{:g} … {:g}".format(*entry.range).replace("inf", "∞")
 
 
+def _params(entry: Any) -> str:
+    return ", ".join(f"{key}={value}" for key, value in entry.params.items())
+
+
 def _print_index(entry: Any) -> None:
     """All that is known of one index, a fact per line."""
-
-    def takes(what: bool) -> str:
-        return "yes" if what else "no"
-
     coordinates = "yes, in place of coordinates" if entry.distances else "no, it needs coordinates"
     facts = {
         "formula": entry.words,
-        "better": "greater" if entry.direction > 0 else "smaller",
+        "better": _better(entry),
         "range": _range(entry),
         "work": COSTS.get(entry.cost, entry.cost),
         "distances": coordinates,
-        "sparse data": takes(entry.sparse or entry.sparse_sums),
-        "weights": takes(entry.weighted),
+        "sparse data": cell(entry.sparse or entry.sparse_sums),
+        "weights": cell(entry.weighted),
         "noise": PRICES.get(entry.price, entry.price),
-        "parameters": ", ".join(f"{key}={value}" for key, value in entry.params.items()),
+        "parameters": _params(entry),
         "unchanged by": ", ".join(entry.laws),
         "reference": entry.citation,
         "caution": entry.caution,
@@ -178,14 +180,7 @@ def score(
     if not files and not is_anndata(data):
         raise ValueError("labels must be at least one file, got none; name it after the data file.")
     named: dict[str, Any] = {"indices": [parse_index(text) for text in index]} if index else {}
-    reader = TableReader(
-        [data],
-        ids=ids,
-        no_header=no_header,
-        columns=columns,
-        labels=files,
-        partitions=partitions,
-    )
+    reader = TableReader([data], ids, no_header, columns, labels=files, partitions=partitions)
     X, clusterings = reader.data_and_partitions(data, space)
     scores = ws.score_partitions(X, clusterings, noise=noise, **named)
     reader.tell()
@@ -200,5 +195,4 @@ def print_scores(scores: Any) -> None:
     print_in_parts({name: values[:most] for name, values in table.items()})
     if most is not None and len(scores.names) > most:
         print_line(f"{most} of {len(scores.names):,} rows. {ALL_ROWS}")
-    for sentence in scores.sentences():
-        print_line(sentence)
+    print_sentences(scores.sentences(), "score")

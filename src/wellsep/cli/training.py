@@ -111,7 +111,7 @@ def train(
     model: Any = deep.METHODS[METHODS[method]](k, device=device, random_state=seed, **unnamed)
     settings = parse_grid([*(grid or []), *(more or [])])
     total = trials if trials is not None else math.prod(map(len, settings.values()))
-    reader = TableReader([Path(data)], ids=ids, no_header=no_header, columns=columns)
+    reader = TableReader([Path(data)], ids, no_header, columns)
     X, names = _read(reader, data)
     with told_when_interrupted(lambda: _what_is_kept(out)), progress_bar() as told:
         seen = _Counter(method, total, told)

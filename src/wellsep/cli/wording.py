@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import wellsep as ws
 from wellsep.cli.commands import COMMANDS, load_command
+from wellsep.cli.printing import print_line
 
 PHRASES = {
     "one of list_datasets()": "a file or a named data set",
@@ -64,6 +65,13 @@ def flags_of(command: str | None) -> dict[str, Flag]:
             found[switch.name] = Flag(f"--ace {switch.name}", joint="=")
     words = {word: found[name] for word, name in SYNONYMS.items() if name in found}
     return words | found
+
+
+def print_sentences(sentences: Iterable[str], command: str) -> None:
+    """Print what the library says, a line each, in the words of a command."""
+    flags = flags_of(command)
+    for sentence in sentences:
+        print_line(in_shell_words(sentence, flags))
 
 
 def with_its_flag(text: str, arguments: Sequence[str], flags: Mapping[str, Flag]) -> str:
