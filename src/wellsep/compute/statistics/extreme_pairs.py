@@ -86,16 +86,15 @@ def provide_extremes(task: Any, wants: list[Want]) -> dict[Want, list[Any]]:
 
 def _all_together(task: Task, metric: Metric, names: set[str]) -> dict[str, Any]:
     """Distances of the deciding pairs; with none at all inf, or 0 for a farthest pair within."""
-    X = task.space.X
+    X, squares = task.space.X, {}
     if metric.finish is not None and device_usable(X):
         device = load("wellsep.compute.engine.device.extremes")
         squares = device.squares_on_device(task, metric, names)
     elif metric.numpy_usable(X):
         squares = _squares_of_all(task, metric, names)
-    else:
-        return reference_extremes(task, metric, names)
     finish: Any = metric.finish
-    return {name: finish(np.where(s == -np.inf, 0, s), np) for name, s in squares.items()}
+    found = {name: finish(np.where(s == -np.inf, 0, s), np) for name, s in squares.items()}
+    return found | reference_extremes(task, metric, names - set(found))
 
 
 class Extremes(NamedTuple):
@@ -284,6 +283,8 @@ def _distance_to_means(prepared: Prepared, sorted_codes: np.ndarray) -> np.ndarr
 @one_blas_thread()
 def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, np.ndarray]:
     """For any metric and device: every block is masked for every partition."""
+    if not names:
+        return {}
     space = task.space
     space.refuse_sparse()
     xp = space.xp
@@ -292,7 +293,8 @@ def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str,
     pairs = Pairs(space, metric)
     blocks = pairs.blocks
     codes = [space.asarray(task.partitions.codes[:, rows]) for rows in blocks]
-    best = {name: np.full(len(task.partitions), np.inf) for name in names}  # negated if farthest
+    # Beside X, for a card would wait for every number on the host; negated if farthest.
+    best = {name: space.zeros((len(task.partitions),)) + xp.inf for name in names}
     for a, b in itertools.product(range(len(blocks)), repeat=2):
         if a > b and metric.symmetric:
             continue
@@ -307,8 +309,9 @@ def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str,
                 mask = across if name == "nearest_between" else same
                 signed = -table if name == "farthest_within" else table
                 lowest = xp.min(xp.where(mask, signed, xp.full_like(table, xp.inf)))
-                values[m] = min(values[m], float(host(lowest)))
-    if "farthest_within" in best:
-        none = np.isinf(best["farthest_within"])
-        best["farthest_within"] = np.where(none, 0.0, -best["farthest_within"])
-    return best
+                values[m] = xp.minimum(values[m], xp.astype(lowest, xp.float64))
+    found = {name: host(values) for name, values in best.items()}
+    if "farthest_within" in found:
+        farthest = found["farthest_within"]
+        found["farthest_within"] = np.where(np.isinf(farthest), 0.0, -farthest)
+    return found

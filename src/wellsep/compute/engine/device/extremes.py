@@ -1,9 +1,8 @@
 """Nearest and farthest pairs on the device, and sums of the smallest and largest distances.
 
-Bounds for every object come first, then the pairs themselves. A pass over all distances finds what
-each object's nearest and farthest are, up to rounding, in every partition. The few objects that can
-still win are compared with all others by differences in float64: the value is that of the pair,
-whatever the data's own precision.
+A fused pass over all distances finds how near and far each object's nearest and farthest are, up
+to rounding, in every partition. The few objects that can still win are compared with all others by
+differences in float64: the value is that of the pair, whatever the data's own precision.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import torch
 from array_api_compat import torch as xp
 
 from wellsep.compute.data.device_rows import row_parts
-from wellsep.compute.data.rows import Space, host
+from wellsep.compute.data.rows import host
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import FAR, about_median, fused_usable
 from wellsep.compute.metrics.row_preparation import Prepared, square_lengths
@@ -24,103 +23,40 @@ from wellsep.compute.metrics.squares import Rows, squares
 from wellsep.compute.metrics.table import Metric, half, root, whole
 from wellsep.compute.requests import Task
 
-CANDIDATES = 4096  # objects that are compared with all others; beyond, bounds in float64 are sought
+CANDIDATES = 4096  # objects that are compared with all others; where there are more, all pairs are
+ROUNDING = 2.0**-21  # of the fused products
 BLOCK = 4096
 OCTAVES, BITS = 32, 16  # of the plain histogram: range below the largest distance; bins an octave
-# Squared distances by name: (M, n), inf where there is none; those of the farthest are negated.
-Bounds = dict[str, torch.Tensor]
 FARTHEST = "farthest_within"
 
 
 def squares_on_device(task: Task, metric: Metric, names: set[str]) -> dict[str, np.ndarray]:
-    """(M,) squared distances of the deciding pairs of prepared rows."""
+    """(M,) squared distances of the deciding pairs of prepared rows, by name.
+
+    Names with too many candidates are left out, and all where the card has no kernel for the rows.
+    """
     rows = task.space.prepared(metric, wide=True)
-    codes = task.space.asarray(task.partitions.codes)
-    found: dict[str, np.ndarray] = {}
-    for bounds_of, eps in _ways(task.space, rows):
-        left = names - set(found)
-        if not left:
-            break
-        bounds = bounds_of(rows, codes, left)
-        found.update(_decide(rows, codes, bounds, eps, last=eps < 1e-12))
-    return found
-
-
-def _ways(space: Space, rows: Prepared) -> list[tuple[Callable[..., Bounds], float]]:
-    """From the fastest bounds to the tightest, with the rounding of their products."""
-    ways: list[tuple[Callable[..., Bounds], float]] = []
-    if fused_usable(space.X) and rows.zero is None:
-        ways.append((_fused_bounds, 2.0**-21))
-    return [*ways, (block_bounds, 2.0**-52)]
-
-
-def _fused_bounds(rows: Prepared, codes: torch.Tensor, names: set[str]) -> Bounds:
-    return load("wellsep.compute.kernels.triton_extremes").row_extremes(rows.X, codes, names)
-
-
-def block_bounds(rows: Prepared, codes: torch.Tensor, names: set[str]) -> Bounds:
-    """In blocks of plain products, one partition after the other."""
-    X, n = rows.X, len(rows.X)
-    square = square_lengths(*rows, xp)
-    bounds = {
-        name: torch.full(codes.shape, torch.inf, dtype=X.dtype, device=X.device) for name in names
-    }
-    blocks = [slice(i, min(i + BLOCK, n)) for i in range(0, n, BLOCK)]
-    for a in blocks:
-        for b in blocks:
-            table = squares(Rows(X[a], square[a], at=a), Rows(X[b], square[b], at=b), xp)
-            if a == b:
-                table.fill_diagonal_(torch.nan)
-            for m in range(len(codes)):
-                left, right = codes[m, a, None], codes[m, b]
-                same = left == right
-                for name, best in bounds.items():
-                    mask = same & (right >= 0) if "within" in name else ~same & (right >= 0)
-                    signed = -table if name == FARTHEST else table
-                    kept = torch.where(mask, signed, torch.inf).nan_to_num(torch.inf, torch.inf)
-                    best[m, a] = torch.minimum(best[m, a], kept.amin(dim=1))
-    for best in bounds.values():
-        best[codes < 0] = torch.inf
-    return bounds
-
-
-def _decide(
-    rows: Prepared, codes: torch.Tensor, bounds: Bounds, eps: float, *, last: bool
-) -> dict[str, np.ndarray]:
-    """(M,) squared distances; names with too many candidates are left out unless ``last``."""
-    reach = 2 * float(square_lengths(*rows, xp).max())
-    slack = 2 * (rows.X.shape[1] ** 0.5 + 8) * eps * reach
+    if not fused_usable(task.space.X) or rows.zero is not None:
+        return {}
+    X, codes = rows.X, task.space.asarray(task.partitions.codes)
+    bounds = load("wellsep.compute.kernels.triton_extremes").row_extremes(X, codes, names)
+    slack = 2 * (X.shape[1] ** 0.5 + 8) * ROUNDING * 2 * float(square_lengths(X, None, xp).max())
     found = {}
     for name, best in bounds.items():
         best = best.to(torch.float64)
-        lead = best.amin(dim=1, keepdim=True)
-        near = (best <= lead + 2 * slack) & torch.isfinite(best)
-        if last:
-            near = _first_few(near, best)
-        elif int(near.sum(dim=1).max()) > CANDIDATES:
-            continue
-        found[name] = _exact(rows, codes, near, name)
+        near = (best <= best.amin(dim=1, keepdim=True) + 2 * slack) & torch.isfinite(best)
+        if int(near.sum(dim=1).max()) <= CANDIDATES:
+            found[name] = _exact(X, codes, near, name)
     return found
 
 
-def _first_few(near: torch.Tensor, best: torch.Tensor) -> torch.Tensor:
-    if int(near.sum(dim=1).max()) <= CANDIDATES:
-        return near
-    kept = torch.zeros_like(near)
-    order = torch.where(near, best, torch.inf).topk(CANDIDATES, dim=1, largest=False).indices
-    return kept.scatter_(1, order, True) & near
-
-
-def _exact(rows: Prepared, codes: torch.Tensor, near: torch.Tensor, name: str) -> np.ndarray:
+def _exact(X: torch.Tensor, codes: torch.Tensor, near: torch.Tensor, name: str) -> np.ndarray:
     """Candidates against all objects, by differences."""
-    X, zero = rows
     m, row = near.nonzero(as_tuple=True)
     squares = torch.empty(len(m), dtype=torch.float64, device=X.device)
     for part in row_parts(len(m), 8.0 * 4 * len(X)):
         one, at = m[part], row[part]
         table = torch.cdist(X[at], X, compute_mode="donot_use_mm_for_euclid_dist").square_()
-        if zero is not None:  # each has an axis of its own
-            table += zero[at, None].to(table.dtype) + zero.to(table.dtype)
         theirs = codes[one]  # (p, n)
         own = theirs.gather(1, at[:, None])
         same = theirs == own
