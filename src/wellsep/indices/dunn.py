@@ -29,19 +29,15 @@ def _ratio(separation: float, diameter: float) -> float:
     return float(separation / diameter)
 
 
-def _wants_dunn(metric: Any = "euclidean") -> dict[str, Want]:
-    return {
-        "nearest": want("nearest_between", metric=metric),
-        "farthest": want("farthest_within", metric=metric),
-    }
-
-
 @index(
     name="dunn",
     title="Dunn",
     words="The smallest distance between objects of two clusters, over the largest distance "
     "within a cluster.",
-    wants=_wants_dunn,
+    wants=lambda metric="euclidean": {
+        "nearest": want("nearest_between", metric=metric),
+        "farthest": want("farthest_within", metric=metric),
+    },
     direction=1,
     range=(0, np.inf),
     cost="n²·d",
@@ -167,7 +163,8 @@ def _generalized_dunn(
     elif separation in ("complete", "hausdorff"):  # δ2, δ6
         apart = linkage
     else:
-        apart = _smallest(_separations(separation, clusters, sums, to_centres, radii))
+        table = _separations(separation, clusters, sums, to_centres, radii)
+        apart = float(table[~np.eye(len(table), dtype=bool)].min())
     if diameter == "complete":
         return _ratio(apart, farthest)
     return _ratio(apart, float(_diameters(diameter, clusters, sums, radii).max()))
@@ -193,10 +190,6 @@ def _separations(
         totals = np.asarray(to_centres)
     means: np.ndarray = (totals + totals.T) / (mass[:, None] + mass)
     return means
-
-
-def _smallest(table: np.ndarray) -> float:
-    return float(table[~np.eye(len(table), dtype=bool)].min())
 
 
 def _diameters(

@@ -38,9 +38,6 @@ def plane(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.ndarray,
     largest loading positive so that the picture never flips; "tsne" and "umap" show an embedding
     of the drawn objects.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> xy, axes = plane(np.eye(5), np.arange(4))
     >>> xy.shape, axes
     ((4, 2), 'principal components')
@@ -80,9 +77,6 @@ def lay_out(X: Any, objects: np.ndarray, layout: str = "auto") -> tuple[np.ndarr
 
     "auto" is UMAP where it is installed, else t-SNE; few objects are shown by principal components.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> lay_out(np.eye(5), np.arange(4))[1]
     'principal components'
     """
@@ -102,9 +96,6 @@ def place_others(X: Any, objects: np.ndarray, xy: np.ndarray) -> np.ndarray:
 
     Every other object is put between its three nearest ones among these, in the space.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> X = np.array([[0.0], [1], [2], [9]])
     >>> place_others(X, np.array([0, 1, 2]), np.array([[0, 0], [3, 0], [6, 0]]))[3].tolist()
     [3.0, 0.0]
@@ -131,9 +122,6 @@ def spread_colours(xy: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
     The largest cluster comes first; each takes the free colour that differs most from those of
     the clusters near it. Beyond the colours there are, they come again, far from each other.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> spread_colours(np.array([[0.0, 0], [1, 0], [9, 0]]), np.array([0, 1, 2]), 3).tolist()
     [0, 1, 9]
     """

@@ -30,9 +30,6 @@ def spectrum_of(X: Any) -> Spectrum:
     Spaces of more than 1,024 columns, sparse ones and those of distances are seen by 1,024
     objects. NaN where nothing varies.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> spectrum_of(np.vstack([np.eye(3), -np.eye(3)]))
     Spectrum(rankme=3.0, alpha_req=0.0, n_objects=6)
     """
@@ -72,9 +69,6 @@ def rankme(values: np.ndarray) -> float:
     pretrained self-supervised representations by their rank", ICML, equation 1. Departs from it:
     the data are centred, since where a space lies says nothing of its clusters.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> round(rankme(np.array([1.0, 1.0, 0.25])), 4)  # shares .4, .4, .2
     2.8717
     """
@@ -91,9 +85,6 @@ def alpha_req(values: np.ndarray) -> float:
     self-supervised learning by measuring eigenspectrum decay", NeurIPS; 0 where all directions
     vary alike. All eigenvalues above rounding enter. NaN with fewer than two.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> round(alpha_req(np.array([1.0, 1 / 4, 1 / 9])), 12)
     2.0
     """

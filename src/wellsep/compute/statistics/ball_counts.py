@@ -67,21 +67,17 @@ def balls_from(near: np.ndarray, between: np.ndarray, spread: Spread, w: Want) -
 
 def warn_of_empty(found: dict[Want, list[Any]]) -> None:
     """Warn of clusters without an object near their centres, once for each kind of balls."""
-    for w, balls in found.items():
-        if w.name == "balls":
-            _warn_of_empty(balls)
-
-
-def _warn_of_empty(balls: list[Balls]) -> None:
-    empty = [int((b.denser[np.triu_indices(len(b.denser), 1)] == 0).sum()) for b in balls]
-    if not any(empty):
-        return
-    pairs = sum(len(b.denser) * (len(b.denser) - 1) // 2 for b in balls)
-    where = f" in {sum(e > 0 for e in empty)} of {len(balls)} partitions" if len(balls) > 1 else ""
-    warnings.warn(
-        f"{sum(empty)} of {pairs} pairs of clusters{where} have no object within the counting "
-        "radius of either centre; their density counts as 0 (S_Dbw is then little more than the "
-        "scatter, which is the rule in more than a few dimensions).",
-        UserWarning,
-        stacklevel=2,
-    )
+    for balls in (entries for w, entries in found.items() if w.name == "balls"):
+        counts = [b.denser[np.triu_indices(len(b.denser), 1)] for b in balls]
+        empty, pairs = [int((c == 0).sum()) for c in counts], sum(map(len, counts))
+        if not any(empty):
+            continue
+        some = f" in {sum(e > 0 for e in empty)} of {len(balls)} partitions"
+        warnings.warn(
+            f"{sum(empty)} of {pairs} pairs of clusters{some if len(balls) > 1 else ''} have no "
+            "object within the counting radius of either centre; their density counts as 0 (S_Dbw "
+            "is then little more than the scatter, which is the rule in more than a few "
+            "dimensions).",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -256,18 +256,13 @@ def _in_blocks(block, reach) -> Nearest:
 
     def nearest(rows, k):
         height = max(1, _BLOCK // max(int(reach[rows[-1]]), 1))
-        parts = [block(rows[i : i + height], k) for i in range(0, len(rows), height)]
         # Blocks of shorter prefixes may hold fewer columns.
-        wide = max(part[0].shape[1] for part in parts)
-        return (
-            np.concatenate([_widen(part[0], wide, np.inf) for part in parts]),
-            np.concatenate([_widen(part[1], wide, len(reach)) for part in parts]),
-            np.concatenate([part[2] for part in parts]),
-        )
+        distance, unseen = np.full((len(rows), k + 1), np.inf), np.empty(len(rows))
+        position = np.full((len(rows), k + 1), len(reach), dtype=np.intp)
+        for start in range(0, len(rows), height):
+            part = slice(start, start + height)
+            near, at, unseen[part] = block(rows[part], k)
+            distance[part, : near.shape[1]], position[part, : near.shape[1]] = near, at
+        return distance, position, unseen
 
     return nearest
-
-
-def _widen(table, columns, value):
-    missing = columns - table.shape[1]
-    return np.pad(table, ((0, 0), (0, missing)), constant_values=value) if missing else table
