@@ -190,7 +190,8 @@ def provide_pairs(task: Any, wants: list[Want]) -> Steps:
 
 
 def _alone(task: Any, w: Want) -> Any:
-    return run(task, width_values(task, w))
+    """(n,) widths, or distances within clusters, of the objects of the only partition."""
+    return own_sums(task, w) if w.name == "within_distances" else run(task, width_values(task, w))
 
 
 def width_values(task: Any, wanted: Want) -> Steps:
@@ -430,14 +431,14 @@ def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
     return found
 
 
-def own_sums(task: Task, metric: Any = "euclidean") -> np.ndarray:
+def own_sums(task: Task, wanted: Want) -> np.ndarray:
     """(n,) distances from each object to those of its cluster, summed; NaN where not counted.
 
     The smallest of a cluster is its medoid's.
     """
     codes = task.partitions.codes[0]
     found = np.full(task.space.n, np.nan)
-    for rows, sums in strips(task, find(metric)):
+    for rows, sums in strips(task, find(wanted.get("metric", "euclidean"))):
         at = np.flatnonzero(codes[rows] >= 0)
         found[rows.start + at] = host(sums)[codes[rows][at], at]
     return found

@@ -26,15 +26,15 @@ from wellsep._text.sentences import count, listing, shown
 from wellsep.compute.data.mixed_columns import read_columns as read_mixed
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
-from wellsep.compute.requests import Task
+from wellsep.compute.requests import Task, want
 from wellsep.compute.statistics.centre_pairs import centre_distances
-from wellsep.compute.statistics.distance_sums import own_sums
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.clusters.description import ClusterDescription
 from wellsep.evaluate.clusters.objects import PartitionDetails, computed, lcd_of, object_details
 from wellsep.evaluate.clusters.rules import MOST_OBJECTS, NO_RULE, find_rule
 from wellsep.indices import cfq_clusters, dbcv_clusters
 from wellsep.indices.centroid import BORDERLINE
+from wellsep.indices.scoring import values_of_objects
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 from wellsep.runs.collection import Features
 from wellsep.spaces.drawing_planes import drawn_objects
@@ -338,8 +338,9 @@ def _quality(
             values = computed(f"{name.upper()} is", notes, function, X, partition)
             if values is not None and (name == "cfq" or k > 1):
                 fields[name] = values
-    task = Task(open_space(X), partition, None)
-    sums = own_sums(task, X.metric) if isinstance(X, PairSpace) else own_sums(task)
+    metric = X.metric if isinstance(X, PairSpace) else "euclidean"
+    wanted = want("within_distances", metric=metric)
+    sums = values_of_objects(Task(open_space(X), partition, None), wanted)
     negative = np.where(np.isnan(widths), np.nan, widths < 0)
     members = [codes == code for code in range(k)]
     margins = [details.margins[mine] for mine in members]
