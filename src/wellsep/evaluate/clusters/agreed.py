@@ -175,14 +175,11 @@ class AgreedGroups(Result):
         n, n_open = int(self.is_agreed.sum()), len(self.questions)
         objects = f"({self.n_objects_agreed:,} of {count(len(self.codes), 'object')}) "
         groups = f"{count(n, 'group')} {objects}" if n else "No group "
-        yield (
-            f"{groups}{'are' if n > 1 else 'is'} found by every contender; "
-            f"{count(n_open, 'question')} {'is' if n_open == 1 else 'are'} open."
-        )
+        still_open = count(n_open, "question is", "questions are")
+        yield f"{groups}{'are' if n > 1 else 'is'} found by every contender; {still_open} open."
         other = len(self.clusters) - n - sum(len(question.clusters) for question in self.questions)
         if other:
-            verb = "has" if other == 1 else "have"
-            yield f"{count(other, 'group')} {verb} other borders in some contenders."
+            yield f"{count(other, 'group has', 'groups have')} other borders in some contenders."
 
     def settle(self, answers: Mapping[str, Any] | None = None) -> np.ndarray:
         """(n,) a group name per object; answers by question id, the words or number of a side.

@@ -83,10 +83,8 @@ def read_columns(table: Any, names: Any, n: int, what: str) -> Columns:
     constant = (values == values[:1]).all(axis=0) if n else np.zeros(len(called), dtype=bool)
     if constant.any():
         left_out = [name for name, same in zip(called, constant, strict=True) if same]
-        are = "is" if len(left_out) == 1 else "are"
-        notes.append(
-            f"{count(len(left_out), 'feature')} {are} constant and left out: {listing(left_out)}."
-        )
+        constant_ones = count(len(left_out), "feature is constant", "features are constant")
+        notes.append(f"{constant_ones} and left out: {listing(left_out)}.")
     kept = np.flatnonzero(~constant)
     return Columns(
         values[:, kept],

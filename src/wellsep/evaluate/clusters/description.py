@@ -209,8 +209,8 @@ class ClusterDescription(Result, row_names="cluster"):
         order = np.argsort(-self.sizes, kind="stable")
         text = f"{count(len(self.clusters), 'cluster')} of {count(self.n_objects, 'object')}."
         if self.n_noise:
-            are = "is" if self.n_noise == 1 else "are"
-            text += f" {count(self.n_noise, 'object')} {are} noise and in no cluster."
+            noisy = count(self.n_noise, "object is noise", "objects are noise")
+            text += f" {noisy} and in no cluster."
         yield text
         yield from (self.sentence(int(k)) for k in order[:_MOST_TOLD])
         if len(order) > _MOST_TOLD:

@@ -19,9 +19,8 @@ class Curve(NamedTuple):
     """What clusters with some support were, on labelled sets; made by ``experiments/support``."""
 
     sets: int
-    clusters: int
-    support: np.ndarray
-    share: np.ndarray
+    support: list[float]
+    share: list[float]
 
     def class_share(self, support: np.ndarray) -> np.ndarray:
         """The share of clusters with such support that were a class; NaN without support."""
@@ -35,9 +34,7 @@ def load_curve(*, one_embedding: bool) -> Curve:
     file = resources.files(__package__).joinpath("support_table.json")
     table = file.read_text(encoding="utf-8")
     curve = json.loads(table)["curves"]["one embedding" if one_embedding else "several embeddings"]
-    return Curve(
-        curve["sets"], curve["clusters"], np.array(curve["support"]), np.array(curve["share"])
-    )
+    return Curve(curve["sets"], curve["support"], curve["share"])
 
 
 class Voters(NamedTuple):
