@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.evaluate import Dip
+from wellsep.evaluate.scores import Dip
 from wellsep.records import Judgement
 from wellsep.spaces.effective_rank import spectrum_of
 

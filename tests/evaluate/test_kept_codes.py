@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate import kept_codes
+from wellsep.evaluate.clusters import judged
 from wellsep.evaluate.scoring import spaces as scoring
 from wellsep.records import Judgement
 
@@ -72,11 +72,11 @@ def test_they_come_back_with_a_saved_judgement(judgement, tmp_path):
 
 
 def test_too_many_are_not_kept_and_the_explanation_says_so(labels, monkeypatch):
-    monkeypatch.setattr(kept_codes, "MOST_BYTES", 500)
+    monkeypatch.setattr(judged, "MOST_BYTES", 500)
     judgement = ws.judge(labels, n_draws=0)
     assert judgement.codes is None
     assert "The page and settling need the runs" in judgement.explain().replace(
         "the page", "The page"
     )
-    monkeypatch.setattr(kept_codes, "MOST_BYTES", 5000)
+    monkeypatch.setattr(judged, "MOST_BYTES", 5000)
     assert ws.judge(labels, n_draws=0).codes is not None

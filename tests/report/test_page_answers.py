@@ -13,7 +13,7 @@ import pytest
 from browsing import CHROMIUM, NEEDS_CHROMIUM, Visit
 
 import wellsep as ws
-from wellsep.evaluate.kept_codes import KeptCodes
+from wellsep.evaluate.clusters.judged import KeptCodes
 from wellsep.evaluate.words.first_screen import bar_html
 from wellsep.partitions import Partitions
 from wellsep.records import Judgement

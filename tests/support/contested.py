@@ -6,7 +6,7 @@ import numpy as np
 
 import wellsep as ws
 from wellsep.evaluate import Judgement
-from wellsep.evaluate.kept_codes import KeptCodes
+from wellsep.evaluate.clusters.judged import KeptCodes
 from wellsep.partitions import Partitions
 
 

@@ -1,6 +1,6 @@
 """Evaluate finished results, never fit: scores, ACE, votes, the ranking, how certain it is."""
 
-from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Subgroup
+from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.steps import ace
 from wellsep.evaluate.certainty.confidence import RankConfidence, rank_confidence
 from wellsep.evaluate.clusters.agreed import AgreedGroups, Question
@@ -14,13 +14,11 @@ from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.judging import judge
 from wellsep.evaluate.options import Ace
 from wellsep.evaluate.ranking import Ranking, rank
-from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
+from wellsep.evaluate.scores import NothingToRank, Scores
 from wellsep.evaluate.scoring.spaces import input_scores, score_runs
-from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.truth import Agreement, agreement
 from wellsep.evaluate.vote.answer import Consensus, consensus
 from wellsep.evaluate.vote.merging import ConsensusPartition, consensus_partition
-from wellsep.evaluate.words.verdict import Verdict
 
 __all__ = [
     "Ace",
@@ -30,9 +28,6 @@ __all__ = [
     "ClusterDescription",
     "Consensus",
     "ConsensusPartition",
-    "Coordinates",
-    "Dip",
-    "Dropped",
     "EmbeddingRanking",
     "JudgedClusters",
     "Judgement",
@@ -43,10 +38,6 @@ __all__ = [
     "Ranking",
     "ResolutionTree",
     "Scores",
-    "Spectrum",
-    "Structure",
-    "Subgroup",
-    "Verdict",
     "ace",
     "agreement",
     "consensus",

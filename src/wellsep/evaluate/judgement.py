@@ -16,10 +16,9 @@ from wellsep.evaluate.certainty.confidence import (
     RankConfidence,
 )
 from wellsep.evaluate.clusters.agreed import AgreedGroups, Question, find_agreed, read_answers
-from wellsep.evaluate.clusters.judged import JudgedClusters
+from wellsep.evaluate.clusters.judged import JudgedClusters, KeptCodes
 from wellsep.evaluate.clusters.objects import PartitionDetails
 from wellsep.evaluate.embeddings import EmbeddingRanking, embeddings_of
-from wellsep.evaluate.kept_codes import KeptCodes
 from wellsep.evaluate.options import PLAIN
 from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.scores import Coordinates, Scores

@@ -19,10 +19,9 @@ from wellsep.evaluate.answer import Answer
 from wellsep.evaluate.certainty.confidence import repeat
 from wellsep.evaluate.clusters.describing import describe_best
 from wellsep.evaluate.clusters.description import ClusterDescription
-from wellsep.evaluate.clusters.judged import judge_clusters
+from wellsep.evaluate.clusters.judged import MOST_DRAWN, KeptCodes, judge_clusters
 from wellsep.evaluate.clusters.objects import PartitionDetails, object_details
 from wellsep.evaluate.judgement import Judgement
-from wellsep.evaluate.kept_codes import MOST_DRAWN, KeptCodes
 from wellsep.evaluate.options import Ace, Options, Progress, VoteOptions, as_ace
 from wellsep.evaluate.problem import Problem
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores

@@ -19,8 +19,8 @@ from wellsep.evaluate import (
     agreement,
 )
 from wellsep.evaluate.clusters.describing import describe_best
+from wellsep.evaluate.clusters.judged import KeptCodes
 from wellsep.evaluate.clusters.objects import object_details
-from wellsep.evaluate.kept_codes import KeptCodes
 from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions, encode
 from wellsep.report.figures.ace import ace_payload, space_order, steps_figure
