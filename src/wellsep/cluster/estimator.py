@@ -226,7 +226,9 @@ class CentroidClusterer(
         centers = to_numpy(self.cluster_centers_).astype(np.float64)
         # The same offset at every call, so that a row's distances do not depend on its company.
         offset = centers.mean(axis=0) if self.metric == "euclidean" else None
-        unit = safe_unit(max(_largest_known(X), largest_entry(centers)), X.dtype)
+        in_chunks = is_dask(getattr(X, "array", None))  # which are not looked at here
+        largest = 0.0 if in_chunks else largest_entry(X)
+        unit = safe_unit(max(largest, largest_entry(centers)), X.dtype)
         frame = Frame(self.metric, offset, unit=unit)
         points = prepare(X, self._weights(sample_weight, X), self.metric, frame)
         return points, points.frame.enter(centers)
@@ -279,11 +281,6 @@ class CentroidClusterer(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _largest_known(X: Any) -> float:
-    """Largest absolute value of X; 0 for chunks, which are not looked at here."""
-    return 0.0 if is_dask(getattr(X, "array", None)) else largest_entry(X)
 
 
 def check_clusters(n_clusters: int, n_samples: int) -> None:

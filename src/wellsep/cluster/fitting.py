@@ -157,9 +157,9 @@ def all_equal(X: Any) -> bool:
     return bool((X[:1] == X).all())
 
 
-def cut_rows(X: Any, rows: np.ndarray | None, pairwise: bool) -> Any:
-    """Some rows of X, and with distances the same columns."""
-    if rows is None:
+def cut_rows(X: Any, rows: np.ndarray | None, pairwise: bool = False) -> Any:
+    """Some rows of X, and with distances the same columns; of nothing nothing."""
+    if rows is None or X is None:
         return X
     if isinstance(X, PairSpace):
         return X.take(rows)

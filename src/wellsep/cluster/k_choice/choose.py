@@ -302,7 +302,8 @@ def choose_k(
             if (gain_over_one(gap.gap, gap.error) > GATE).any():
                 break
         chosen = replace(chosen, gap_k=gap.k, gap=gap.gap, gap_error=gap.error)
-    more = _more(ks[-1], size or n) if k_range is None else []
+    last = min(math.ceil(5 * ks[-1] / 3), (size or n) // 5)
+    more = list(range(ks[-1] + 1, last + 1)) if k_range is None else []
     if more and chosen.structure is not False and chosen.wants_more:
         if testable and gap_votes:
             gap = gap_curve(sample, [*ks, *more], seed, job.in_workers)
@@ -315,11 +316,6 @@ def choose_k(
             stacklevel=2,
         )
     return chosen
-
-
-def _more(end: int, n: int) -> list[int]:
-    """The numbers of clusters by which a range is extended."""
-    return list(range(end + 1, min(math.ceil(5 * end / 3), n // 5) + 1))
 
 
 def _joined(first: ChosenK, more: ChosenK) -> ChosenK:
@@ -338,22 +334,15 @@ def _stability(rows, runs) -> np.ndarray:
     """Mean adjusted Rand index of every two repeats, on the objects both have drawn."""
     if len(runs) == 1:
         return np.full(len(runs[0]), np.nan)
-    pairs = [(a, b, *_common(rows[a], rows[b])) for a, b in combinations(range(len(runs)), 2)]
-    agreement = [
-        [
-            ari_score(one.labels[i], other.labels[j])
-            for one, other in zip(runs[a], runs[b], strict=True)
-        ]
-        for a, b, i, j in pairs
-    ]
+    agreement = []
+    for a, b in combinations(range(len(runs)), 2):
+        i: Any = slice(None)
+        j: Any = i
+        if rows[a] is not None:
+            _, i, j = np.intersect1d(rows[a], rows[b], assume_unique=True, return_indices=True)
+        both = zip(runs[a], runs[b], strict=True)
+        agreement.append([ari_score(one.labels[i], other.labels[j]) for one, other in both])
     return np.mean(agreement, axis=0)
-
-
-def _common(first, second):
-    if first is None:
-        return slice(None), slice(None)
-    _, i, j = np.intersect1d(first, second, assume_unique=True, return_indices=True)
-    return i, j
 
 
 def _checked(X: Any, *, distances: bool) -> Any:
@@ -427,7 +416,7 @@ def fit_numbers(job: Job, ks: list[int]) -> list[list[Fitted | Exception]]:
             job.parameter,
             group,
             cut_rows(job.X, rows, job.sample.pairwise),
-            _of_rows(job.weights, rows),
+            cut_rows(job.weights, rows),
             seed,
         )
         for rows, seed in job.repeats
@@ -523,7 +512,7 @@ def _score(
             cut_rows(job.scored, rows, job.by_distances),
             labels,
             specs,
-            sample_weight=_of_rows(job.weights, rows),
+            sample_weight=cut_rows(job.weights, rows),
             noise=job.noise,
             n_jobs=job.n_jobs,
         )
@@ -584,16 +573,12 @@ def _inertias(
     why: dict[int, str] = {}
     for r, run in enumerate(runs):
         rows, _ = job.repeats[r]
-        X = cut_rows(job.scored, rows, False)
+        X = cut_rows(job.scored, rows)
         labels = [np.zeros(X.shape[0], dtype=int), *(one.labels for one in run)]
         noisy = [i for i, one in enumerate(run) if (np.asarray(one.labels) < 0).any()]
         why |= {ks[i]: "noise has no inertia" for i in noisy}
-        sums = within_sums(X, labels, _of_rows(job.weights, rows))
+        sums = within_sums(X, labels, cut_rows(job.weights, rows))
         values[r] = sums[1:]
         values[r, noisy] = np.nan
         totals.append(sums[0])
     return float(np.mean(totals)), values, why
-
-
-def _of_rows(weights: np.ndarray | None, rows: np.ndarray | None) -> np.ndarray | None:
-    return weights if weights is None or rows is None else weights[rows]

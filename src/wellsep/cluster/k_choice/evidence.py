@@ -6,11 +6,10 @@ after the steps of a pipeline that come before it.
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +45,8 @@ FORMS = ("full", "tied", "diag", "spherical")  # of covariances; the BIC chooses
 FULL = 20  # columns up to which the first two are tried: they have a parameter for each pair
 RIDGE = 1e-6  # of the mean variance, added to the variances of the mixture
 NO_SPREAD = 1e-12  # of W(1): what is not above it is rounding
+# Without warnings of fits that end early: those of the partitions themselves are shown.
+_quiet = partial(warnings.catch_warnings, action="ignore", category=ConvergenceWarning)
 InWorkers = Callable[..., list[Any]]  # function, tasks and what they are → results
 
 
@@ -142,7 +143,7 @@ def draw_sample(
         model=clusterer,
         rough=clusterer if rough is None else rough,
         parameter=parameter.removeprefix(prefix),
-        weights=weights if rows is None or weights is None else weights[rows],
+        weights=cut_rows(weights, rows),
         metric=metric_of(clusterer),
         pairwise=pairwise,
     )
@@ -231,7 +232,7 @@ def _strengths(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, di
         fits = []
         for rows in halves:
             X = cut_rows(sample.X, rows, sample.pairwise)
-            weights = None if sample.weights is None else sample.weights[rows]
+            weights = cut_rows(sample.weights, rows)
             some = [ks[at] for at in asked]
             with _quiet():
                 fits.append(_fits(sample.model, sample.parameter, some, X, weights, drawn))
@@ -291,11 +292,3 @@ def _fits(
         return list(kmeans_labels(model, ks, X, weights, seed))
     fits = fit_each(model, parameter, ks, X, weights, seed)
     return [one.labels if isinstance(one, Fitted) else one for one in fits]
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without warnings of fits that end early: those of the partitions themselves are shown."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield

@@ -257,12 +257,9 @@ class ChosenK(Result, row_names="k"):
         """
         if self.structure is False:
             return 1
-        return self.best_above_one if self.voted == 1 and self._too_few_for_one else self.voted
-
-    @property
-    def _too_few_for_one(self) -> bool:
         tested = self.structure is not None or self.not_tested in ("", UNTESTED)
-        return not tested and len(self.voters) < 3
+        too_few_for_one = not tested and len(self.voters) < 3
+        return self.best_above_one if self.voted == 1 and too_few_for_one else self.voted
 
     @property
     def best_above_one(self) -> int:

@@ -47,9 +47,8 @@ class Refit(NamedTuple):
     def codes(self, rows: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
         """Codes of the clusters that a fresh copy finds in some objects, and their number."""
         fresh = seeded(clone(self.model, safe=False), seed, where_free=True)
-        own = None if self.weights is None else self.weights[rows]
         X = cut_rows(self.X, rows, self.pairwise)
-        labels = fit_labels(fresh, X, weight_params(fresh, own)).labels
+        labels = fit_labels(fresh, X, weight_params(fresh, cut_rows(self.weights, rows))).labels
         found = encode(labels, n_objects=len(rows), name="labels of the clusterer")
         return found.codes[0], len(found.classes[0])
 
@@ -61,8 +60,8 @@ def judge_draw(refit: Refit, codes: np.ndarray, rows: np.ndarray, seed: int) -> 
     except Exception as error:  # a clusterer may raise anything
         return Judged(None, error=f"{type(error).__name__}: {shown(str(error))}")
     drawn = codes[rows]
-    own = None if refit.weights is None else refit.weights[rows]
-    values = best_jaccards(drawn, found, int(codes.max()) + 1, n_found, own)
+    weights = cut_rows(refit.weights, rows)
+    values = best_jaccards(drawn, found, int(codes.max()) + 1, n_found, weights)
     noise = drawn < 0
     again = float((found[noise] < 0).mean()) if noise.any() else np.nan
     return Judged(values, n_found, again)
@@ -87,9 +86,10 @@ def judge_stand_in(
         given = _vote(X, others, known, own, n_neighbors, metric)
     else:
         given = nearest_clusters(X, others, known, own, metric, weights)
-    of_others = None if weights is None else weights[others]
     # A label keeps its name here; a cluster whose objects were all drawn has none to judge it by.
-    values = own_jaccards(codes[others], present[given], int(codes.max()) + 1, of_others)
+    values = own_jaccards(
+        codes[others], present[given], int(codes.max()) + 1, cut_rows(weights, others)
+    )
     return Judged(values, len(np.unique(given)))
 
 

@@ -180,8 +180,8 @@ def _compiled_loop(
     # The points were checked when they were made. Checking them again takes longer than the loop
     # where they are few: 2.3 ms against 1.0 for 700 points in the plane and 8 centres.
     unchecked = sklearn.config_context(assume_finite=True, skip_parameter_validation=True)
-    with warnings.catch_warnings(), one_openmp_thread(), unchecked:
-        # Fewer distinct clusters than asked for: the estimators say it in their own words.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # Fewer distinct clusters than asked for: the estimators say it in their own words.
+    quiet = warnings.catch_warnings(action="ignore", category=ConvergenceWarning)
+    with quiet, one_openmp_thread(), unchecked:
         model.fit(values, sample_weight=points.weights)
     return model.labels_, model.cluster_centers_.astype(np.float64), int(model.n_iter_)

@@ -117,7 +117,8 @@ class CentreState:
         for _ in range(max_iter):
             gain, places = self.gains()
             total = float(gain.sum())
-            if total <= low or self._hopeless(target, pace, total, last):
+            hopeless = self.cost - pace * max(total, min(last, 2.0 * total)) >= target
+            if total <= low or (self.cost >= target and hopeless):
                 break
             least = (LOCAL * total + low) / self.k if self.local else 0.0
             moved = np.flatnonzero(gain > least)
@@ -126,11 +127,6 @@ class CentreState:
             before = self.cost
             self.move(moved, places[moved])
             last = before - self.cost
-
-    def _hopeless(self, target: float, pace: float, total: float, last: float) -> bool:
-        if self.cost < target:
-            return False
-        return self.cost - pace * max(total, min(last, 2.0 * total)) >= target
 
     def move(self, codes: np.ndarray, places: np.ndarray) -> None:
         """Put some centres elsewhere; everything else follows, exactly."""

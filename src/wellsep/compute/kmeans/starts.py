@@ -127,7 +127,7 @@ def parallel_start(
     if len(candidates) < n_clusters:
         spare = points.take(points.random_rows(n_clusters, random_state))
         candidates = np.vstack([candidates, spare])[: max(n_clusters, len(candidates))]
-    mass = points.fold(_candidate_mass, candidates)
+    _, mass = points.label_sums(points.assign(candidates).first, len(candidates))
     few = prepare(candidates, np.maximum(mass, 1e-12 * mass.sum()), points.frame.metric)
     chosen = few.take(plus_plus(few, n_clusters, random_state))
     refined = run(few, chosen, max_iter=30).centers
@@ -140,8 +140,3 @@ def _draw_candidates(points: Points, candidates: np.ndarray, key: int, wanted: i
     near[near <= 1e-12 * points.frame.spread] = 0.0
     keys, at = points.leading_draw(near * points.pull_or_ones, key, wanted)
     return Leading(keys, points.start + at, (points.take(at),), wanted)
-
-
-def _candidate_mass(points: Points, candidates: np.ndarray) -> np.ndarray:
-    first = points.assign(candidates).first
-    return np.bincount(first, weights=points.pull, minlength=len(candidates)).astype(np.float64)
