@@ -16,8 +16,6 @@ from wellsep.spaces.dip import dip_test, holm
 from wellsep.spaces.projections import (
     MOST_OBJECTS,
     MOST_SPARSE,
-    Components,
-    PairDistances,
     centred_gram,
     given_pairs,
     has_columns,
@@ -143,7 +141,6 @@ def multimodality(
     check_count("n_components", n_components)
     check_count("max_pairs", max_pairs)
     rng = check_generator(random_state)
-    view: Components | PairDistances
     if not isinstance(X, PairSpace):
         X = check_data(X, minimum=2, sparse=True)
     dense = has_columns(X)
@@ -158,10 +155,7 @@ def multimodality(
         view = pairwise_distances(X, max_pairs, rng)
     else:
         view = principal_components(X, k, scale=projection == "pca-scaled")
-    if isinstance(view, PairDistances):
-        results, gap, n_used = [dip_test(view.values)], np.nan, view.n_objects
-    else:
-        results, gap, n_used = [*map(dip_test, view.scores.T)], view.gaps.min(), len(view.scores)
+    results, gap = [dip_test(scores) for scores in view.scores.T], view.gaps.min()
     # NaN is no gap at all: nothing to choose from
     defined = not gap < SMALLEST_GAP[np.dtype(X.dtype)]
     pvalues = [result.pvalue for result in results]
@@ -172,12 +166,12 @@ def multimodality(
         pvalue=float(adjusted[best]) if defined else np.nan,
         projection=projection,
         scaled=view.scaled,
-        relative_gap=float(gap),
+        relative_gap=np.nan if np.isnan(gap) else float(gap),  # one NaN, which equals itself
         defined=defined,
-        note=" ".join(_notes(view.constant, projection, defined, n_used, n, dense)),
+        note=" ".join(_notes(view.constant, projection, defined, view.n_objects, n, dense)),
         statistics=tuple(result.statistic for result in results) if defined else (),
         pvalues=tuple(pvalues) if defined else (),
-        n_objects=n_used,
+        n_objects=view.n_objects,
         n_values=results[best].n_values,
         constant_columns=tuple(np.flatnonzero(view.constant).tolist()) if dense else (),
     )

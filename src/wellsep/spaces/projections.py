@@ -65,12 +65,14 @@ def _one_by_one(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Components(NamedTuple):
-    """Leading principal components."""
+    """Leading principal components, or distances of pairs of objects in their place."""
 
-    scores: np.ndarray  # (n, k), each column centred; sign: largest loading or score positive
+    # (n, k), each column centred; sign: largest loading or score positive; distances: (pairs, 1)
+    scores: np.ndarray
     gaps: np.ndarray  # (k,) relative distance of each eigenvalue to the next, NaN if all are 0
     scaled: bool  # whether the columns were brought to unit variance
     constant: np.ndarray  # (d,) bool
+    n_objects: int  # how many objects they come from
 
 
 class Columns(NamedTuple):
@@ -98,7 +100,7 @@ def principal_components(X: np.ndarray, n_components: int, *, scale: bool) -> Co
     columns = columns_of(X)
     scaled = scale and not columns.constant.any()
     if columns.constant.all():
-        return Components(np.zeros((n, 1)), np.array([np.nan]), scaled, columns.constant)
+        return Components(np.zeros((n, 1)), np.array([np.nan]), scaled, columns.constant, n)
     # Dividing by the span first keeps squares from overflowing; only ratios matter here.
     unit = columns.span if scaled else np.full(d, columns.span.max())
     if d <= n:
@@ -123,7 +125,7 @@ def principal_components(X: np.ndarray, n_components: int, *, scale: bool) -> Co
         scores = np.concatenate([(X[rows] - columns.mean) @ weights for rows in _blocks(n, d)])
     else:
         scores = vectors * np.sqrt(values[: vectors.shape[1]])
-    return Components(scores, _gaps(values, scores.shape[1]), scaled, columns.constant)
+    return Components(scores, _gaps(values, scores.shape[1]), scaled, columns.constant, n)
 
 
 def _leading(moments: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -149,16 +151,7 @@ def _blocks(length: int, width: int) -> Iterator[slice]:
     return (slice(start, min(start + step, length)) for start in range(0, length, step))
 
 
-class PairDistances(NamedTuple):
-    """Distances between pairs of objects."""
-
-    values: np.ndarray  # (pairs,)
-    n_objects: int  # how many objects they come from
-    scaled: bool
-    constant: np.ndarray  # (d,) bool
-
-
-def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) -> PairDistances:
+def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) -> Components:
     """Euclidean distances of the standardised objects, of a random part of them if too many."""
     n = len(X)
     columns = columns_of(X)
@@ -166,10 +159,7 @@ def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) 
     largest = int((1 + np.sqrt(1 + 8 * max_pairs)) // 2)
     chosen = np.arange(n) if n <= largest else np.sort(rng.choice(n, largest, replace=False))
     span = columns.span.max()
-    if span == 0:
-        values = np.zeros(len(chosen) * (len(chosen) - 1) // 2)
-        return PairDistances(values, len(chosen), scaled, columns.constant)
-    unit = columns.span if scaled else np.full(X.shape[1], span)
+    unit = columns.span if scaled else np.full(X.shape[1], span or 1.0)
     Z = (X[chosen] - columns.mean) / unit
     if scaled:
         square = np.zeros(X.shape[1])
@@ -177,15 +167,16 @@ def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) 
             block = (X[rows] - columns.mean) / unit
             square += np.einsum("ij,ij->j", block, block)
         Z /= np.sqrt(square / (n - 1))
-    return PairDistances(pdist(Z), len(chosen), scaled, columns.constant)
+    return Components(pdist(Z)[:, None], np.array([np.nan]), scaled, columns.constant, len(chosen))
 
 
-def given_pairs(gram: np.ndarray) -> PairDistances:
+def given_pairs(gram: np.ndarray) -> Components:
     """Distances of all pairs of objects that have this Gram matrix."""
     own = gram.diagonal()
     i, j = np.triu_indices(len(gram), 1)
     values = np.sqrt(np.maximum(own[i] + own[j] - 2 * gram[i, j], 0.0))
-    return PairDistances(values, len(gram), False, np.array([not values.any()]))
+    constant = np.array([not values.any()])
+    return Components(values[:, None], np.array([np.nan]), False, constant, len(gram))
 
 
 MOST_OBJECTS = 500  # whose axes are tested, of a space of distances
@@ -239,11 +230,11 @@ def scaled_components(gram: np.ndarray, k: int) -> Components:
     top = float(np.abs(gram).max(initial=0))
     constant = np.array([top == 0])
     if top == 0:
-        return Components(np.zeros((len(gram), 1)), np.array([np.nan]), False, constant)
+        return Components(np.zeros((len(gram), 1)), np.array([np.nan]), False, constant, len(gram))
     values, vectors = _leading(gram / top, k)
     used = vectors.shape[1]
     scores = vectors * np.sqrt(values[:used] * top)
-    return Components(scores, _gaps(values, used), False, constant)
+    return Components(scores, _gaps(values, used), False, constant, len(gram))
 
 
 def coordinates(X: Any, objects: np.ndarray) -> np.ndarray:

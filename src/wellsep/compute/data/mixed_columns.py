@@ -55,42 +55,40 @@ class Reading:
     names: tuple[str, ...]
     ordered: Mapping[str, Sequence[Any]]  # column → levels, the lowest first
     asymmetric: tuple[str, ...]
-    places: Mapping[str, Mapping[Any, int]]  # column of categories → code of each
+    places: Mapping[str, Mapping[Any, int]]  # column of categories or a binary → code of each
     low: np.ndarray  # (p,) smallest value of each column of numbers
     span: np.ndarray  # (p,) range of its values; 1 where all are equal
     weights: Mapping[str, float]
 
     def knowing(self, columns: Mapping[str, Any]) -> Reading:
         """The same reading with codes for the categories that are new in these columns."""
-        places = {name: _extended(place, columns[name]) for name, place in self.places.items()}
-        return replace(self, places=places)
+        new = {
+            name: _extended(place, columns[name])
+            for name, place in self.places.items()
+            if name not in self.asymmetric
+        }
+        return replace(self, places={**self.places, **new})
 
     def read(self, columns: Mapping[str, Any]) -> Columns:
         """Numbers, codes and what is missing.
 
         ``columns`` as `read_columns` gives them, with the names and categories of this reading.
         """
-        numbers, codes, levels = [], [], []
-        for name in self.names:
-            if name in self.places:
-                codes.append(_coded(columns[name], self.places[name]))
-                levels.append(max(1, len(self.places[name])))
-            elif name in self.asymmetric:
-                codes.append(_binary(columns[name], name))
-                levels.append(2)
-            else:
-                numbers.append(_number(columns[name], name, self.ordered))
+        for name in self.asymmetric:
+            _check_binary(columns[name], name)
+        of_codes = [name for name in self.names if name in self.places]
+        of_numbers = [name for name in self.names if name not in self.places]
+        numbers = [_number(columns[name], name, self.ordered) for name in of_numbers]
+        codes = [_coded(columns[name], self.places[name]) for name in of_codes]
         n = len(columns[self.names[0]])
         table = np.column_stack(numbers) if numbers else np.zeros((n, 0))
         known = ~np.isnan(table)
-        of_codes = [name for name in self.names if name in self.places or name in self.asymmetric]
-        of_numbers = [name for name in self.names if name not in of_codes]
         return Columns(
             # The smallest value is taken off first: data far from 0 would lose their digits.
             np.where(known, (table - self.low) / self.span, 0.0),
             known,
             np.column_stack(codes) if codes else np.zeros((n, 0), np.int32),
-            np.array(levels, dtype=np.intp),
+            np.array([max(1, len(self.places[name])) for name in of_codes], dtype=np.intp),
             np.array([name in self.asymmetric for name in of_codes], dtype=bool),
             np.array([self.weights[name] for name in of_numbers], dtype=float),
             np.array([self.weights[name] for name in of_codes], dtype=float),
@@ -103,8 +101,8 @@ def values_of(columns: Columns, reading: Reading) -> dict[str, Any]:
     numbers = np.where(columns.known, columns.numbers * reading.span + reading.low, np.nan)
     p = q = 0
     for name in reading.names:
-        if name in reading.places or name in reading.asymmetric:
-            words = list(reading.places.get(name, {False: 0, True: 1}))
+        if name in reading.places:
+            words = list(reading.places[name])
             found[name] = [None if code == MISSING else words[code] for code in columns.codes[:, q]]
             q += 1
         else:
@@ -125,7 +123,8 @@ def reading_of(
         if (found := ordered.get(name, getattr(column, "levels", None))) is not None
         and name not in asymmetric
     }
-    places, low, span = {}, [], []
+    places: dict[str, Mapping[Any, int]] = {name: {False: 0, True: 1} for name in asymmetric}
+    low, span = [], []
     for name, column in columns.items():
         if name in asymmetric:
             continue
@@ -234,13 +233,12 @@ def _number(column: Any, name: str, ordered: Mapping[str, Sequence[Any]]) -> np.
     return values
 
 
-def _binary(column: Any, name: str) -> np.ndarray:
+def _check_binary(column: Any, name: str) -> None:
     wrong = [v for v in column if not _is_missing(v) and v not in (0, 1)]
     if wrong:
         raise ValueError(
             f"asymmetric must name columns of booleans or of 0 and 1, got {name!r} with {wrong[0]}."
         )
-    return _coded(column, {0: 0, 1: 1})
 
 
 def _positions(column: Any, levels: list[Any], name: str) -> np.ndarray:
