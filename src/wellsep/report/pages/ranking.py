@@ -34,12 +34,13 @@ from wellsep.report.sections.scatter import (
     Labels,
     Part,
     Scatters,
-    draw_objects,
+    affordable,
     label_parts,
     map_section,
     object_names,
     object_values,
     one_part,
+    thinned,
 )
 from wellsep.report.sections.tables import judge_picks, ranking_table, truth_section
 from wellsep.runs import Runs
@@ -286,7 +287,7 @@ def _scatters(evidence: Evidence, layout: str | None) -> tuple[Scatters | None, 
     """The objects in every embedding, and the colours of the best partition's clusters."""
     judgement, runs, chosen = evidence.judgement, evidence.runs, evidence.details
     names, kept = tuple(judgement.scores.spaces), judgement.scores.plot_coordinates
-    k = 0 if chosen is None else len(chosen.clusters)
+    n, k = evidence.n_objects, 0 if chosen is None else len(chosen.clusters)
     colours = np.arange(k)
     if not names or (runs is None and (kept is None or not kept.planes)):
         return None, colours
@@ -294,7 +295,8 @@ def _scatters(evidence: Evidence, layout: str | None) -> tuple[Scatters | None, 
     source, given = laid_out or kept, evidence.drawn if len(evidence.drawn) else None
     if source is not None:
         given = source.objects
-    objects = draw_objects(evidence.n_objects, len(names), len(evidence.labels), given)
+    most = affordable(len(names), len(evidence.labels))
+    objects = drawn_objects(n, most) if given is None else thinned(given, most)
     if kept is not None and kept.planes and (layout in (None, "pca") or runs is None):
         rows = np.searchsorted(kept.objects, objects)
         planes, axes = tuple(plane[rows] for plane in kept.planes), tuple(kept.axes)
@@ -309,15 +311,14 @@ def _scatters(evidence: Evidence, layout: str | None) -> tuple[Scatters | None, 
     if laid_out is not None:
         rows = np.searchsorted(laid_out.objects, objects)
         shared = laid_out.planes[0][rows], laid_out.axes[0]
-    reference = None if chosen is None else chosen.codes
+    reference = np.full(n, -1) if chosen is None else chosen.codes
     if chosen is not None:
         xy = planes[_own_space(judgement, chosen)] if shared is None else shared[0]
         colours = spread_colours(xy, chosen.codes[objects], k)
     labels: dict[str, Part] = {}
     if evidence.labels:
         rows = np.searchsorted(evidence.drawn, objects)
-        known = None if reference is None else reference[evidence.drawn]
-        labels = label_parts(evidence.labels, rows, known, colours)
+        labels = label_parts(evidence.labels, rows, reference[evidence.drawn], colours)
     elif chosen is not None:
         sizes = np.bincount(chosen.codes[chosen.codes >= 0], minlength=k)
         labels = {chosen.partition: Part(chosen.codes[objects], chosen.clusters, colours, sizes)}
@@ -328,7 +329,7 @@ def _scatters(evidence: Evidence, layout: str | None) -> tuple[Scatters | None, 
     scatters = Scatters(
         objects=objects,
         names=object_names(evidence.ids, objects),
-        n_objects=evidence.n_objects,
+        n_objects=n,
         spaces=names,
         planes=planes,
         axes=axes,

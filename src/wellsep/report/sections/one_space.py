@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,26 +25,18 @@ from wellsep.spaces.projections import take_objects
 DATA = "the data"
 
 
-class Given(NamedTuple):
-    """One data set: as it was clustered, the names of the objects, what clusters are told by."""
-
-    X: Any
-    ids: Any
-    table: Any  # a frame where there is one
-
-
 def given_data(
     runs: Any, least: int, which: str, *, features: Any = None, more: bool = False
-) -> Given:
-    """The data of a page about one data set.
+) -> tuple[Any, Any, Any]:
+    """The data of a page about one data set, the names of its objects, what clusters are told by.
 
     ``runs`` are a matrix, a sparse one, a frame, distances, or runs of one space; ``features``
     other columns of the same objects. With ``more`` there may be further objects.
 
     Examples
     --------
-    >>> data = given_data([[0.0], [1.0]], 2, "that were clustered")
-    >>> data.X.shape, data.ids
+    >>> X, ids, _ = given_data([[0.0], [1.0]], 2, "that were clustered")
+    >>> X.shape, ids
     ((2, 1), None)
     """
     X: Any
@@ -74,7 +66,7 @@ def given_data(
             table = check_data(features, name="features", sparse=True)
         if table.shape[0] != n:
             raise ValueError(f"features must have one row per object ({n}), got {table.shape[0]}.")
-    return Given(X, ids, table)
+    return X, ids, table
 
 
 def data_sections(

@@ -42,45 +42,32 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scatters:
-    """Some objects in every space, with the clusters of every partition.
+    """Some objects in every space, with the clusters of every partition."""
 
-    Attributes
-    ----------
-    objects : (s,) positions of the drawn objects
-    names : what they are called
-    n_objects : how many there are
-    spaces : tuple of names, `planes` one (s, 2) array for each, `axes` what is shown
-    labels : dict of partition name to Part
-    truth : the same for the true classes, or None
-    values : dict of name to (s,) values of the chosen partition, for hovering
-    layout : an (s, 2) plane that suits every partition, and what it is, or None
-    known : dict of name to (s,) values, what is known about the objects
-    whole : (n, 2) plane of all objects in the layout and their clusters in the best partition
-    """
-
-    objects: np.ndarray
-    names: list[str]
+    objects: np.ndarray  # (s,) positions of the drawn objects
+    names: list[str]  # what they are called
     n_objects: int
     spaces: tuple[str, ...]
-    planes: tuple[np.ndarray, ...]
-    axes: tuple[str, ...]
-    labels: Mapping[str, Part]
+    planes: tuple[np.ndarray, ...]  # (s, 2) of each space
+    axes: tuple[str, ...]  # what each shows
+    labels: Mapping[str, Part]  # of each partition
     truth: Part | None = None
-    values: Mapping[str, np.ndarray] = field(default_factory=dict)
-    layout: tuple[np.ndarray, str] | None = None
-    known: Mapping[str, np.ndarray] = field(default_factory=dict)
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)  # (s,) in the chosen partition
+    layout: tuple[np.ndarray, str] | None = None  # a plane for every partition, and what it is
+    known: Mapping[str, np.ndarray] = field(default_factory=dict)  # (s,) about the objects
+    # (n, 2) all objects in the layout, and their clusters in the best partition.
     whole: tuple[np.ndarray, np.ndarray] | None = None
 
 
-def affordable(n_drawn: int, n_spaces: int, n_partitions: int) -> int:
+def affordable(n_spaces: int, n_partitions: int) -> int:
     """How many objects fit: three bytes a plane, one a partition.
 
     Examples
     --------
-    >>> affordable(10_000, 42, 42), affordable(10_000, 200, 200), affordable(150, 3, 3)
-    (2000, 749, 150)
+    >>> affordable(42, 42), affordable(200, 200)
+    (2000, 749)
     """
-    return min(n_drawn, MOST_DRAWN, max(200, BYTES // (3 * n_spaces + n_partitions + 1)))
+    return min(MOST_DRAWN, max(200, BYTES // (3 * n_spaces + n_partitions + 1)))
 
 
 def encoded(labels: Any, name: str = "labels") -> tuple[np.ndarray, tuple[str, ...]]:
@@ -90,23 +77,20 @@ def encoded(labels: Any, name: str = "labels") -> tuple[np.ndarray, tuple[str, .
 
 
 def label_parts(
-    labels: Mapping[str, Labels], rows: np.ndarray, reference: np.ndarray | None, best: np.ndarray
+    labels: Mapping[str, Labels], rows: np.ndarray, reference: np.ndarray, best: np.ndarray
 ) -> dict[str, Part]:
     """Codes, clusters, colours and sizes of partitions; colours follow the reference's clusters.
 
     ``rows`` are those of the drawn objects to take, ``reference`` the clusters of all of them in
     the best partition, and ``best`` the colours of its clusters.
     """
-    found = {}
-    for name, (codes, clusters, sizes) in labels.items():
-        colours = np.arange(len(clusters))
-        if reference is not None:
-            colours = matched(codes, reference, best)
-        found[name] = Part(codes[rows], clusters, colours, sizes)
-    return found
+    return {
+        name: Part(codes[rows], clusters, matched(codes, reference, best), sizes)
+        for name, (codes, clusters, sizes) in labels.items()
+    }
 
 
-def one_part(labels: Any, objects: np.ndarray, reference: np.ndarray | None, best: Any) -> Part:
+def one_part(labels: Any, objects: np.ndarray, reference: np.ndarray, best: np.ndarray) -> Part:
     """The same for one vector of true classes."""
     whole = labels_of(encode(labels, name="truth"))
     return label_parts(whole, objects, reference, best)["truth"]
@@ -131,19 +115,11 @@ def matched(codes: np.ndarray, reference: np.ndarray, best: np.ndarray | None = 
     colours = np.full(k, -1)
     rows, columns = linear_sum_assignment(-table)
     hit = table[rows, columns] > 0
-    colours[rows[hit]] = columns[hit] if best is None else best[columns[hit]]
-    most = r if best is None else int(best.max(initial=-1)) + 1
-    free = iter(c for c in range(k + most) if c not in set(colours.tolist()))
-    for cluster in np.flatnonzero(colours < 0):
-        colours[cluster] = next(free)
+    best = np.arange(r) if best is None else best
+    colours[rows[hit]] = best[columns[hit]]
+    taken, new = set(colours.tolist()), np.flatnonzero(colours < 0)
+    colours[new] = [c for c in range(2 * k) if c not in taken][: len(new)]
     return colours
-
-
-def draw_objects(n: int, n_spaces: int, n_partitions: int, given: np.ndarray | None) -> np.ndarray:
-    """The objects to draw: those given, evenly thinned; else a seeded sample."""
-    if given is None:
-        return drawn_objects(n, affordable(n, n_spaces, n_partitions))
-    return thinned(given, affordable(len(given), n_spaces, n_partitions))
 
 
 def thinned(values: np.ndarray, most: int) -> np.ndarray:
@@ -185,7 +161,7 @@ def draw_one_space(
 ) -> Scatters:
     """All partitions in the only space there is, the data."""
     n = partitions.n_objects
-    objects = draw_objects(n, 1, len(partitions), None)
+    objects = drawn_objects(n, affordable(1, len(partitions)))
     xy, axes = plane(X, objects, layout)
     best = spread_colours(xy, details.codes[objects], len(details.clusters))
     return Scatters(
@@ -206,7 +182,7 @@ def map_section(scatters: Scatters, sides: Mapping[str, list[int]] | None = None
     found = {
         "n": scatters.n_objects,
         "objects": pack(scatters.objects, "i4"),
-        "names": [name[:LONGEST_NAME] for name in scatters.names],
+        "names": scatters.names,
         "spaces": [
             {"name": name, "axes": axes, "plane": pack_plane(xy)}
             for name, axes, xy in zip(scatters.spaces, scatters.axes, scatters.planes, strict=True)
