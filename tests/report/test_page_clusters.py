@@ -79,11 +79,13 @@ def test_the_table_of_the_page_has_features_quality_and_examples(judged):
 
 def test_other_runs_have_the_sizes_of_their_clusters(judged):
     judgement, runs, _ = judged
-    data = page_of(judgement, runs).data["clusters"]
+    page = page_of(judgement, runs)
+    data = page.data["clusters"]
     last = judgement.ranking.names[judgement.ranking.first_of_each[-1]]
     assert last not in data["described"]
     assert sum(data["sizes"][last][1]) == 150
-    assert "stored for the best 5 distinct clusterings" in data["said"]
+    (shown,) = (section.shown for section in page.sections if section.name == "clusters")
+    assert "stored for the best 5 distinct clusterings" in shown["said"]
 
 
 def test_a_saved_judgement_keeps_what_is_in_the_clusters(judged, tmp_path):

@@ -30,7 +30,8 @@ class RankingTable:
 
     rows: np.ndarray  # the partition (or K, or cluster) each row is about
     columns: tuple[Column, ...]
-    same: Mapping[str, Any] = field(default_factory=dict)  # params that all runs share
+    # Params that all runs share.
+    same: Mapping[str, Any] = field(default_factory=dict, metadata=NOT_SENT)
     classes: np.ndarray | None = None  # which distinct clustering each row is
 
 
@@ -64,7 +65,7 @@ class Page:
     @property
     def data(self) -> dict[str, Any]:
         """What the script draws."""
-        found = {"kind": self.kind, **self.about, "table": to_payload(self.table)}
+        found = {**self.about, "table": to_payload(self.table)}
         found["explanation"] = list(self.paragraphs)
         for section in self.sections:
             found |= section.data

@@ -24,7 +24,7 @@ class Step:
 
     title: str
     count: int
-    sentence: str
+    sentence: str = field(metadata=NOT_SENT)
     kept: tuple[bool, ...]  # per space
 
 
@@ -231,7 +231,6 @@ def ace_payload(result: AceResult, scores: Scores, steps: Steps) -> dict[str, An
             "values": pack(np.rint((values + 1) * 127), "u1") if many else pack(values, "f4"),
             "linked": pack_bits(upper(heat.linked[most, most])),
             "adjusted": None if adjusted is None else pack(adjusted, "f4"),
-            "correlation": heat.correlation,
             "floor": heat.floor,
             "of": len(heat.names),
         }

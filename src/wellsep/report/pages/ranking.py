@@ -179,13 +179,11 @@ def build_ranking_page(
         paragraphs=judgement.explanation,
         sections=tuple(sections),
         about={
-            "index": ranking.index,
             "partitions": list(ranking.names),
             "spaces": list(scores.spaces),
             "made_in": np.asarray(scores.made_in),
             "best": int(ranking.order[0]),
             "n_objects": evidence.n_objects,
-            "verdict": list(verdict.sentences()),
             "sheet": members.sheet(np.arange(0) if scatters is None else scatters.objects),
         },
         chip=verdict.label.capitalize(),

@@ -55,8 +55,8 @@ def answer_section(
         shown |= {"groups": rows(agreed.rows[:MOST_GROUPS], N_MEMBERS)}
         shown |= {"groups_title": f"Agreed: {which}", "groups_note": note}
         shown["questions"] = [_question(q, agreed, chosen, members, rows) for q in agreed.questions]
-        own = _settling(agreed, members.ids, clusters)
-        return Section("answer", {"answer": _groups(agreed, colours) | own}, shown)
+        data = _settling(agreed, colours, members.ids, clusters)
+        return Section("answer", {"answer": data}, shown)
     if chosen is not None:
         sizes = np.bincount(chosen.codes[chosen.codes >= 0], minlength=len(chosen.clusters))
         order, more = np.argsort(-sizes, kind="stable"), len(sizes) - MOST_GROUPS
@@ -66,18 +66,14 @@ def answer_section(
             "groups_title": f"Clusters of {chosen.partition}",
             "groups_note": f"{count(more, 'smaller cluster')} below." if more > 0 else "",
         }
-        return Section("answer", {"answer": _groups(chosen, colours)}, shown)
+        codes = pack_codes(chosen.codes, len(chosen.clusters))
+        data = {"codes": codes, "clusters": chosen.clusters, "colours": colours}
+        return Section("answer", {"answer": data}, shown)
     if not map_said:
         return Section("answer", {}, shown)
     # Nothing to cluster: the objects, without colours.
     codes = pack_codes(np.full(n_objects, -1), 0)
     return Section("answer", {"answer": {"codes": codes, "clusters": (), "colours": ()}}, shown)
-
-
-def _groups(groups: AgreedGroups | PartitionDetails, colours: np.ndarray) -> dict[str, Any]:
-    """What the script needs to draw the groups."""
-    codes = pack_codes(groups.codes, len(groups.clusters))
-    return {"codes": codes, "clusters": groups.clusters, "colours": colours}
 
 
 def _rows(
@@ -122,7 +118,9 @@ def _question(
     }
 
 
-def _settling(agreed: AgreedGroups, ids: Any, clusters: JudgedClusters | None) -> dict[str, Any]:
+def _settling(
+    agreed: AgreedGroups, colours: np.ndarray, ids: Any, clusters: JudgedClusters | None
+) -> dict[str, Any]:
     """What the script needs to answer questions and to export labels."""
     questions = [
         {
@@ -142,8 +140,10 @@ def _settling(agreed: AgreedGroups, ids: Any, clusters: JudgedClusters | None) -
     ]
     kept = ids is not None and len(agreed.codes) <= MOST_IDS
     return {
+        "clusters": agreed.clusters,
+        "colours": colours,
         "run": agreed.run,
-        "agreed": agreed.is_agreed,
+        "codes": pack_codes(agreed.codes, len(agreed.clusters)),
         "ids": [str(one) for one in ids] if kept else None,
         "support": None if clusters is None else pack(clusters.object_support, "f4"),
         "questions": questions,

@@ -125,5 +125,5 @@ def clusters_section(
         if len(described) > 1:
             which = f"the best {len(described)} distinct clusterings"
         said = f"Quality, features and examples are stored for {which}."
-    data = {"clusters": {"described": described, "sizes": sizes, "said": said}}
+    data = {"clusters": {"described": described, "sizes": sizes}}
     return Section("clusters", data, {"partition": first, **described[first], "said": said})

@@ -275,10 +275,8 @@ def objects_section(details: PartitionDetails, drawn: np.ndarray, members: Membe
     worst = worst_table(details, values, strips, members.ids)
     found: dict[str, Any] = {
         "partition": details.partition,
-        "space": details.space,
         "clusters": list(clusters),
         "sizes": np.bincount(codes[codes >= 0], minlength=len(clusters)),
-        "notes": list(details.notes),
         "worst": worst,
     }
     if "width" in values:
@@ -292,7 +290,8 @@ def objects_section(details: PartitionDetails, drawn: np.ndarray, members: Membe
     shown = (
         [one for i in worst["position"] for one in members.of([i])] if members.pictured else None
     )
-    return Section("objects", {"objects": found}, {**found, "members": shown})
+    told = {"space": details.space, "notes": details.notes, "members": shown}
+    return Section("objects", {"objects": found}, found | told)
 
 
 def worst_table(
@@ -341,5 +340,4 @@ def strip_payload(strips: Strips, drawn: np.ndarray, ids: Any) -> dict[str, Any]
         "quartiles": quartiles,
         "worst": strips.worst,
         "worst_names": object_names(ids, strips.worst),
-        "worse": strips.worse,
     }
