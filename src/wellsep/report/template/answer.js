@@ -82,7 +82,6 @@
       }
       show();
     },
-    settled,
   };
   const support = data.support && W.decode(data.support), named = (i) => (data.ids ? data.ids[i] : i);
   const labels = () => {
@@ -90,11 +89,11 @@
     return {columns: [data.ids ? 'id' : 'object', 'group', ...(support ? ['support'] : [])], rows: names.map((name, i) => [named(i), name, ...(support ? [Number(support[i].toFixed(3))] : [])])};
   };
   if (questions.length) W.tables.labels = labels;
-  W.exportLabels = () => W.saveText('labels.csv', W.csv(labels()), 'text/csv');
-  W.exportAnswers = () => {
+  const exportLabels = () => W.saveText('labels.csv', W.csv(labels()), 'text/csv');
+  const exportAnswers = () => {
     const given = Object.fromEntries([...answers].map(([id, side]) => [id, questions.find((q) => q.id === id).sides[side].words]));
     W.saveText('answers.json', JSON.stringify({wellsep: 'answers', run: data.run, answers: given}, null, 1), 'application/json');
   };
-  W.byId('export-labels')?.addEventListener('click', W.exportLabels);
-  W.byId('export-answers')?.addEventListener('click', W.exportAnswers);
+  W.byId('export-labels')?.addEventListener('click', exportLabels);
+  W.byId('export-answers')?.addEventListener('click', exportAnswers);
 })();

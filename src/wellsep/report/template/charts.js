@@ -75,7 +75,6 @@ W.ramp = function () {
   named.rgb = (r) => steps[step(r)];
   return named;
 };
-W.diverging = (r) => W.ramp()(r);
 
 // Hovering and choosing inside an svg: elements carry data-tip and data-do.
 W.touchable = function (svg, act) {

@@ -1,5 +1,5 @@
 // W holds what the parts share: data, state, small tools. Text enters the page as text only.
-const W = {data: JSON.parse(document.getElementById('data').textContent), tables: {}, drawers: [], redraw: {}, recorder: null};
+const W = {data: JSON.parse(document.getElementById('data').textContent), tables: {}, redraw: {}, recorder: null};
 
 W.byId = (id) => document.getElementById(id);
 W.chart = (id) => document.querySelector(`[data-chart="${id}"]`);
@@ -8,7 +8,7 @@ W.chart = (id) => document.querySelector(`[data-chart="${id}"]`);
 W.plain = (text) => text.replace(/[\u202A-\u202E\u2066-\u2069]/g, '␣');
 
 W.make = function (tag, attributes = {}, ...children) {
-  const svg = ['svg', 'g', 'path', 'circle', 'line', 'rect', 'text', 'polygon', 'title', 'defs', 'linearGradient', 'stop', 'image'];
+  const svg = ['svg', 'path', 'circle', 'line', 'rect', 'text', 'polygon', 'title', 'defs', 'linearGradient', 'stop', 'image'];
   const node = svg.includes(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? '' : value);
@@ -134,7 +134,6 @@ W.draw = function (holder, drawer, ...occasions) {
     width = now;
     again();
   }).observe(holder);
-  W.drawers.push(again);
   for (const what of occasions) W.on(what, again);
 };
 
@@ -172,7 +171,6 @@ W.Recorder = class {
     Object.assign(this, {width, height, parts: [], d: '', fillStyle: '#000', strokeStyle: '#000', lineWidth: 1, globalAlpha: 1, font: '12px sans-serif', textAlign: 'left', textBaseline: 'alphabetic'});
     return this;
   }
-  setLineDash() {}
   beginPath() { this.d = ''; }
   moveTo(x, y) { this.d += `M${x.toFixed(1)} ${y.toFixed(1)}`; }
   lineTo(x, y) { this.d += `L${x.toFixed(1)} ${y.toFixed(1)}`; }

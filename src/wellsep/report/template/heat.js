@@ -98,9 +98,9 @@
 
   function drawKey() {
     const svg = W.make('svg', {width: 220, height: 30, role: 'img', 'aria-label': `Colours from ${from ?? '−1'} to 1`});
-    const ramp = W.make('linearGradient', {id: 'shade'});
-    for (let s = 0; s <= 10; s++) ramp.append(W.make('stop', {offset: s / 10, 'stop-color': W.diverging(from === null ? s / 5 - 1 : s / 10)}));
-    svg.append(W.make('defs', {}, ramp), W.make('rect', {x: 4, y: 6, width: 200, height: 8, fill: 'url(#shade)'}));
+    const stops = W.make('linearGradient', {id: 'shade'}), ramp = W.ramp();
+    for (let s = 0; s <= 10; s++) stops.append(W.make('stop', {offset: s / 10, 'stop-color': ramp(from === null ? s / 5 - 1 : s / 10)}));
+    svg.append(W.make('defs', {}, stops), W.make('rect', {x: 4, y: 6, width: 200, height: 8, fill: 'url(#shade)'}));
     for (const [r, x] of from === null ? [['−1', 4], ['0', 104], ['1', 204]] : [[W.show(from), 4], ['1', 204]]) W.text(svg, x, 27, r, {'text-anchor': x === 4 ? 'start' : 'middle'});
     key.textContent = '';
     key.append(svg);
