@@ -84,26 +84,13 @@ def to_json(
     longest: int | None = None,
     name: str = "value",
 ) -> Any:
-    """A deep copy of a value in JSON's own types.
+    """A deep copy of a value in JSON's own types; arrays become lists.
 
-    Parameters
-    ----------
-    value : object
-        Numbers, text, paths, lists and mappings; arrays become lists.
-    nan : {"null", "text", "keep"}
-        JSON has no NaN and no infinity. They become null, or the texts "nan", "inf" and "-inf",
-        which ``float`` reads back, or stay, which other programs than Python cannot read.
-    other : callable, optional
-        Applied to values of any other type; by default they are refused.
-    digits : int, optional
-        Significant digits of floats.
-    longest : int, optional
-        An array with more values becomes a text that tells its shape and digest.
-    name : str
-        What the value is called in an error.
+    JSON has no NaN and no infinity: they become null, or texts that ``float`` reads back, or stay,
+    which other programs than Python cannot read. ``other`` is applied to values that are no
+    numbers, text, paths, lists or mappings; by default they are refused. Floats are rounded to
+    ``digits``; an array with more values than ``longest`` becomes its shape and digest.
 
-    Examples
-    --------
     >>> to_json({"k": np.int64(2), "loss": [float("nan"), 0.5]}, nan="null")
     {'k': 2, 'loss': [None, 0.5]}
     """

@@ -8,6 +8,7 @@ it. Every eight clusters there is another mark; beyond twenty, colours come agai
 from __future__ import annotations
 
 import difflib
+import importlib
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -304,6 +305,18 @@ class Views(Shown):
 def rows_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Turn named columns into one mapping per row."""
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+
+
+def need(module: str, what: str, install: str = "") -> Any:
+    """Import an optional package, or say what needs it and how it is installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"{what} needs the package {package}, which is not installed. "
+            f"Install it with: pip install {install or package}."
+        ) from None
 
 
 def need_pandas(instead: str = "to_dict()") -> Any:

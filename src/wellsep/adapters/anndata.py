@@ -88,7 +88,8 @@ _MISSING = ("nan", "<NA>", "NaT")
 OBSP = "obsp/"  # before the key of a matrix of distances between the observations
 
 
-def _pairs_key(key: str, pairs: Mapping[str, Any]) -> str:
+def _distances(key: str, pairs: Mapping[str, Any], read: Callable[[str], Any]) -> Distances:
+    """What obsp has under a key, read by its name there."""
     name = key.removeprefix(OBSP)
     if name not in pairs:
         raise ValueError(
@@ -99,14 +100,11 @@ def _pairs_key(key: str, pairs: Mapping[str, Any]) -> str:
             f"spaces must hold distances, got obsp[{name!r}], which holds similarities; name "
             f"{name.replace('connectivities', 'distances')!r}."
         )
-    return name
-
-
-def _distances(key: str, values: Any) -> Distances:
+    values = read(name)
     try:
         return Distances(values)
     except ValueError as error:
-        raise ValueError(f"obsp[{key.removeprefix(OBSP)!r}]: {error}") from None
+        raise ValueError(f"obsp[{name!r}]: {error}") from None
 
 
 class Parts(NamedTuple):
@@ -147,7 +145,7 @@ def _parts_of(adata: Any) -> Parts:
         open_space=lambda key: (
             adata.X
             if key == "X"
-            else _distances(key, adata.obsp[_pairs_key(key, adata.obsp)])
+            else _distances(key, adata.obsp, adata.obsp.__getitem__)
             if key.startswith(OBSP)
             else adata.obsm[key]
         ),
@@ -226,7 +224,7 @@ def _opened_file(path: Path) -> Iterator[Parts]:
 
     def open_space(key: str) -> Any:
         if key.startswith(OBSP):
-            return _distances(key, read(OBSP + _pairs_key(key, pairs)))
+            return _distances(key, pairs, lambda name: read(OBSP + name))
         place = key if key == "X" else f"obsm/{key}"
         with _sound(path):
             element = file[place]

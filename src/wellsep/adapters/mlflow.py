@@ -154,9 +154,11 @@ def log_run(
     client = _client(tracking_uri)
     record = Run(name or "run", embedding, labels, params=params, metadata=metadata, ids=ids)
     active = None if run_id is not None else _active_run(tracking_uri)
-    if active is not None and _is_meant(client, active, experiment, name):
-        run_id = str(active.info.run_id)
-        _refuse_second(client, run_id)
+    if active is not None:
+        there = client.get_experiment(active.info.experiment_id).name
+        if experiment in (None, there) and name in (None, active.info.run_name):
+            run_id = str(active.info.run_id)
+            _refuse_second(client, run_id)
     made = run_id is None
     if run_id is None:
         where = _experiment_id(client, experiment, active)
@@ -183,15 +185,8 @@ def log_run(
 def _active_run(tracking_uri: str | os.PathLike[str] | None) -> Any:
     """The run that ``mlflow.start_run`` opened, if it is in the same store; else None."""
     mlflow = require("mlflow", "mlflow")
-    active = mlflow.active_run()
     same = tracking_uri is None or str(tracking_uri) == mlflow.get_tracking_uri()
-    return active if same else None
-
-
-def _is_meant(client: Any, active: Any, experiment: str | None, name: str | None) -> bool:
-    """Whether no other experiment and no other name than the active run's was asked for."""
-    there = client.get_experiment(active.info.experiment_id).name
-    return experiment in (None, there) and name in (None, active.info.run_name)
+    return mlflow.active_run() if same else None
 
 
 def _refuse_second(client: Any, run_id: str) -> None:

@@ -232,11 +232,8 @@ def _kind_of(source: Any) -> tuple[str, Any, str | None]:
     if Path(text).exists():
         return *_kind_of_path(Path(text)), None
     text, _, fragment = text.partition("#")
-    for kind in ("mlflow", "optuna"):
-        if text.startswith(f"{kind}+"):
-            return kind, text.removeprefix(f"{kind}+"), fragment or None
     kind, plus, place = text.partition("+")
-    if plus and kind in read_plugins(_GROUP):
+    if plus and (kind in ("mlflow", "optuna") or kind in read_plugins(_GROUP)):
         return kind, place, fragment or None
     if "://" in text:
         return _kind_of_url(text), text, fragment or None

@@ -38,28 +38,14 @@ from wellsep._checks.values import (
 from wellsep._files.arrays import digest
 from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
 from wellsep.deep.checkpoints import Checkpoint, plain, read_saved, restore, save_to
-from wellsep.deep.data import (
-    Data,
-    Scaling,
-    choose_device,
-    from_layout,
-    reproducible,
-    to_layout,
-)
+from wellsep.deep.data import Data, Scaling, choose_device, from_layout, reproducible, to_layout
 from wellsep.deep.losses import nearest_center
 from wellsep.deep.networks import NetworkPlan, Shape, build_network
 from wellsep.deep.training import Outcome, Reported, Trainer
 from wellsep.runs import save_run
 
-# Parameters that say where and how long, not what: a training may go on under other values.
-_NOT_IDENTITY = {
-    "device",
-    "random_state",
-    "checkpoint_dir",
-    "checkpoint_every",
-    "resume",
-    "deterministic",
-}
+# Parameters that say where and how often something is kept, not what is made.
+_WHERE = {"device", "checkpoint_dir", "checkpoint_every", "resume"}
 
 
 MYPY = False  # mypy takes this name for True
@@ -209,7 +195,7 @@ class DeepClusterer(_Estimator, ABC):
         try:
             with reproducible(device, one_thread=self.deterministic):
                 network = build_network(plan, trainer.data.shape, trainer.generator_for("weights"))
-                self._fitted_network = trainer.add("network", network)
+                trainer.add("network", network)
                 self.plan_, self.scaling_, self.settings_ = plan, scaling, settings
                 self.device_, self.object_shape_ = str(device), trainer.data.shape
                 self._begin(trainer, network, settings)
@@ -218,7 +204,7 @@ class DeepClusterer(_Estimator, ABC):
             self._publish(outcome, trainer)
             context.call_on_fit_task_end(estimator=self)
         finally:
-            for name in ("_trainer", "_fitted_network", "_given"):
+            for name in ("_trainer", "_given"):
                 self.__dict__.pop(name, None)
         return self
 
@@ -290,7 +276,9 @@ class DeepClusterer(_Estimator, ABC):
         folder = self.checkpoint_dir
         identity: dict[str, Any] = {}
         if folder is not None:
-            params = {k: v for k, v in self._plain_params().items() if k not in _NOT_IDENTITY}
+            # A training may go on under other values of these.
+            other = {*_WHERE, "random_state", "deterministic"}
+            params = {k: v for k, v in self._plain_params().items() if k not in other}
             identity = {"method": type(self).__name__, "params": params | plain(settings)}
             identity["data"] = digest(array)
             if isinstance(self.random_state, int | np.integer):
@@ -328,8 +316,9 @@ class DeepClusterer(_Estimator, ABC):
 
     def _as_if_stopped(self) -> dict[str, Any]:
         """Attributes of an estimator as if training had stopped now, for callbacks."""
-        attributes: dict[str, Any] = {"network_": copy.deepcopy(self._fitted_network).eval()}
-        centers = self._trainer.modules.get("centers")
+        modules = self._trainer.modules
+        attributes: dict[str, Any] = {"network_": copy.deepcopy(modules["network"]).eval()}
+        centers = modules.get("centers")
         if centers is not None:
             attributes["cluster_centers_"] = centers.points.detach().cpu().numpy()
         return attributes
@@ -402,8 +391,7 @@ class DeepClusterer(_Estimator, ABC):
     # -- save ------------------------------------------------------------------------------------
 
     def _run_params(self) -> dict[str, Any]:
-        hidden = {"checkpoint_dir", "resume", "device", "checkpoint_every"}
-        params = {k: v for k, v in self._plain_params().items() if k not in hidden}
+        params = {k: v for k, v in self._plain_params().items() if k not in _WHERE}
         return {"method": type(self).__name__} | params
 
     def save_run(

@@ -15,6 +15,8 @@ from torch import Tensor
 from wellsep._checks.arrays import is_torch
 from wellsep._checks.values import check_device
 
+_MAPPED = 2048  # objects that are mapped at once
+
 
 def choose_device(device: str | torch.device) -> torch.device:
     """The device by name; "auto" is CUDA where there is one."""
@@ -87,18 +89,13 @@ class Data:
     def __getitem__(self, rows: Tensor | slice) -> Tensor:
         return (self.raw[rows].to(torch.float32) - self.shift) * self.factor
 
-    def map(
-        self,
-        function: Callable[[Tensor], Tensor],
-        rows: Tensor | None = None,
-        batch_size: int = 2048,
-    ) -> Tensor:
+    def map(self, function: Callable[[Tensor], Tensor], rows: Tensor | None = None) -> Tensor:
         """`function` of objects, batch by batch in order, without gradients and as float32."""
         count = len(self) if rows is None else len(rows)
         parts = []
         with torch.no_grad():
-            for start in range(0, count, batch_size):
-                part = slice(start, start + batch_size)
+            for start in range(0, count, _MAPPED):
+                part = slice(start, start + _MAPPED)
                 parts.append(function(self[part if rows is None else rows[part]]).float())
         return torch.cat(parts)
 

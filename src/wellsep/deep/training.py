@@ -13,12 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from wellsep.deep.checkpoints import (
-    Checkpoint,
-    load_optimizer,
-    optimizer_tensors,
-    with_prefix,
-)
+from wellsep.deep.checkpoints import Checkpoint, load_optimizer, optimizer_tensors, with_prefix
 from wellsep.deep.cuda_graph import Step, copy_state, is_out_of_memory, restore_state
 from wellsep.deep.data import Data
 from wellsep.deep.networks import set_generator

@@ -13,7 +13,7 @@ import numpy as np
 from wellsep._checks.arrays import check_count, may_name_ids
 from wellsep._checks.values import check_path
 from wellsep._files.arrays import Stored, stored_npy
-from wellsep._text.sentences import quoted
+from wellsep._text.sentences import need, quoted
 from wellsep.distances.matrix import Distances
 from wellsep.runs.space_files import stored_space
 from wellsep.tables.reading import pandas_index, read_table
@@ -48,13 +48,7 @@ def open_chunked(path: str | os.PathLike[str], *, chunk_rows: int | None = None)
     ...     X.chunks, float(X.sum())
     (((4, 4, 2), (2,)), 190.0)
     """
-    try:
-        import dask.array as da
-    except ImportError:
-        raise ImportError(
-            "open_chunked needs the package dask, which is not installed. "
-            "Install it with: pip install 'dask[array,dataframe]' distributed."
-        ) from None
+    da = need("dask.array", "open_chunked", "'dask[array,dataframe]' distributed")
     path = check_path("path", path)
     if chunk_rows is not None:
         check_count("chunk_rows", chunk_rows)
@@ -131,13 +125,7 @@ def _read_now(path: Path, what: str) -> tuple[np.ndarray, np.ndarray | None]:
 
 def stored_zarr(path: Path, what: str) -> Stored:
     """A Zarr array; whoever opens it reads it."""
-    try:
-        import zarr
-    except ImportError:
-        raise ImportError(
-            f"{what} needs the package zarr, which is not installed. "
-            "Install it with: pip install zarr."
-        ) from None
+    zarr = need("zarr", what)
     try:
         array = zarr.open_array(os.path.abspath(path), mode="r")
     except Exception as error:  # the package's own kinds

@@ -132,10 +132,9 @@ class DEC(LatentClusterer):
         if rec_weight:
             trained += network.decoder.parameters()
         optimizer = self._optimizer(trained, settings["learning_rate"], trainer.device)
-        epochs = settings["epochs"]
-        trainer.run(
-            Stage("cluster", epochs, loss, optimizer, before_epoch=refresh, outcome=outcome)
-        )
+        stage = Stage("cluster", settings["epochs"], loss, optimizer, outcome=outcome)
+        stage.before_epoch = refresh
+        trainer.run(stage)
         return outcome()
 
 

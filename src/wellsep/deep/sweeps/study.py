@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from wellsep._files.replace import is_running
+from wellsep._text.sentences import need
 from wellsep.deep.sweeps.trial import Trial, TrialJob, run_trials
 
 STUDY = "wellsep-sweep"  # and the settings of all its trials, shortened
@@ -23,7 +24,8 @@ def run_study(
     on_start: Callable[[str], Any],
 ) -> tuple[Trial, ...]:
     """Ask for settings and tell results until `n_trials` of the study have ended."""
-    optuna = _optuna()
+    optuna = need("optuna", "n_trials")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     job.wait = True  # settings that another process trains are told when it is done
     url = storage or f"sqlite:///{job.folder / 'study.db'}"
     # Trials of another call count, if all settings are equal but those drawn.
@@ -56,18 +58,6 @@ def run_study(
     trials = study.get_trials(deepcopy=False)
     counted = [trial for trial in trials if "abandoned" not in trial.user_attrs]
     return tuple(_read(job, trial, states) for trial in counted)
-
-
-def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError:
-        raise ImportError(
-            "n_trials needs the package optuna, which is not installed. "
-            "Install it with: pip install optuna."
-        ) from None
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna
 
 
 def _sampler(optuna: Any, job: TrialJob, begun: int) -> Any:
