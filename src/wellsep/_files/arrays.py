@@ -15,6 +15,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
 from types import SimpleNamespace
@@ -148,27 +149,22 @@ def read_json(text: bytes | str, what: str) -> Any:
     return value
 
 
+@dataclass(eq=False)
 class Stored:
     """An array whose shape and dtype are known and whose data are opened when asked for.
 
     ``opener`` is a picklable function without arguments, so that a record may travel to a worker.
     """
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        dtype: Any,
-        opener: Callable[[], np.ndarray],
-        version: Version | None = None,
-    ):
-        self.shape = tuple(int(s) for s in shape)
-        self.dtype = np.dtype(dtype)
-        self.opener = opener
-        self.version = version
+    shape: tuple[int, ...]
+    dtype: Any
+    opener: Callable[[], np.ndarray]
+    version: Version | None = None
 
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
+    def __post_init__(self) -> None:
+        self.shape = tuple(int(s) for s in self.shape)
+        self.dtype = np.dtype(self.dtype)
+        self.ndim = len(self.shape)
 
     def open(self) -> np.ndarray:
         return self.opener()

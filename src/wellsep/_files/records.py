@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, ClassVar, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -50,8 +50,6 @@ RECORD = Form(MANIFEST, "record", 4, "arrays.npz")
 
 class Record(Shown):
     """Base of the frozen dataclasses that pass between the steps of a ranking."""
-
-    __kinds__: ClassVar[dict[str, type]] = _KINDS
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

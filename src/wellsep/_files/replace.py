@@ -205,9 +205,10 @@ def try_lock(handle: int) -> bool:
 def sweep(folder: Path) -> None:
     """Remove the temporary files and folders of writers that are gone."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        left = [entry.name for entry in entries if _TEMPORARY.fullmatch(entry.name)]
-        for path in (folder / name for name in left):
-            if not _is_gone(path):
+        left = [match for entry in entries if (match := _TEMPORARY.fullmatch(entry.name))]
+        for match in left:
+            path = folder / match[0]
+            if not _is_gone(path, *match.groups()):
                 continue
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -260,11 +261,9 @@ def is_running(process: int) -> bool:
     return True
 
 
-def _is_gone(path: Path) -> bool:
-    match = _TEMPORARY.fullmatch(path.name)
-    assert match is not None
-    if match[1] == machine() and os.name == "posix":
-        return not is_running(int(match[2]))
+def _is_gone(path: Path, writer: str, process: str) -> bool:
+    if writer == machine() and os.name == "posix":
+        return not is_running(int(process))
     inside = path.iterdir() if path.is_dir() else ()
     newest: float = max(p.stat().st_mtime for p in (path, *inside))
     return time.time() - newest > LEFT_BEHIND

@@ -147,9 +147,6 @@ class DeepClusterer(_Estimator, ABC):
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Refuse values no training can use."""
 
-    def _open(self) -> None:
-        """Read what the training starts from."""
-
     def _scaling(self, array: np.ndarray) -> Scaling:
         return Scaling.fitted(array, signed=self._signed and array.ndim == 4)
 
@@ -185,7 +182,6 @@ class DeepClusterer(_Estimator, ABC):
         context = self._init_callback_context(max_subtasks=None)
         device = choose_device(self.device)
         array = self._read(X, reset=True)
-        self._open()
         settings = self._settings(device)
         self._check(settings, array)
         scaling = self._scaling(array)

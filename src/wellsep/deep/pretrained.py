@@ -29,9 +29,6 @@ class FromAutoencoder(DeepClusterer):
     _lenders: ClassVar[tuple[str, ...]] = ()  # names of the methods whose networks fit this one
     _of_network: ClassVar[tuple[str, ...]] = ("hidden", "width")  # settings of a given network
 
-    def _open(self) -> None:
-        self._given = self._lent()
-
     def _lent(self) -> Any:
         """The fitted model that the parameter `autoencoder` stands for, or None."""
         value = self.autoencoder
@@ -60,6 +57,7 @@ class FromAutoencoder(DeepClusterer):
         return value
 
     def _settings(self, device: torch.device) -> dict[str, Any]:
+        self._given = self._lent()  # until the end of the fit
         settings = super()._settings(device)
         if self._given is None:
             return settings

@@ -218,11 +218,8 @@ def save_run(
     )
 
 
-def save_runs(
-    path: str | os.PathLike[str], runs: Iterable[Run], *, overwrite: bool = False
-) -> None:
+def save_runs(path: Path, runs: Iterable[Run], *, overwrite: bool = False) -> None:
     """Write all runs to a folder, or to one file ending in .npz."""
-    path = Path(path)
     if path.suffix == ".npz":
         write_archive(path, runs, overwrite=overwrite)
         return
