@@ -311,11 +311,12 @@ def need(module: str, what: str, install: str = "") -> Any:
     """Import an optional package, or say what needs it and how it is installed."""
     try:
         return importlib.import_module(module)
-    except ImportError:
+    except ModuleNotFoundError:
         package = module.partition(".")[0]
-        raise ImportError(
+        raise ModuleNotFoundError(
             f"{what} needs the package {package}, which is not installed. "
-            f"Install it with: pip install {install or package}."
+            f"Install it with: pip install {install or package}.",
+            name=package,
         ) from None
 
 

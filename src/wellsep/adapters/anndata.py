@@ -130,7 +130,7 @@ def opened_anndata(source: Any) -> Iterator[Parts]:
             with _naming(path), _opened_file(path) as parts:
                 yield parts
             return
-        anndata = require("anndata", "anndata")
+        anndata = require("anndata")
         with _sound(path):
             source = anndata.read_zarr(path)
     if not (hasattr(source, "obsm") and hasattr(source, "obs_names")):
@@ -166,8 +166,8 @@ def _features_of(adata: Any) -> Features | None:
 
 def _features_in(path: Path, file: Any) -> Features | None:
     """The same of a file, which is opened again when rows are asked for."""
-    anndata = require("anndata", "anndata")
-    h5py = require("h5py", "anndata")
+    anndata = require("anndata")
+    h5py = require("h5py")
     place = "raw/" if "raw/X" in file and "raw/var" in file else ""
     if f"{place}X" not in file or not isinstance(file.get(f"{place}var"), h5py.Group):
         return None
@@ -215,8 +215,8 @@ def _naming(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _opened_file(path: Path) -> Iterator[Parts]:
-    anndata = require("anndata", "anndata")
-    h5py = require("h5py", "anndata")
+    anndata = require("anndata")
+    h5py = require("h5py")
 
     def read(place: str) -> Any:
         with _sound(path):

@@ -115,8 +115,8 @@ def write_anndata(judgement: Any, target: Any) -> None:
     path = check_path("target", target)
     if not path.is_file():
         raise FileNotFoundError(f"target must be an existing .h5ad file, got {str(path)!r}.")
-    anndata = require("anndata", "anndata")
-    h5py = require("h5py", "anndata")
+    anndata = require("anndata")
+    h5py = require("h5py")
     with replace_file(path) as temporary:
         shutil.copyfile(path, temporary)
         with h5py.File(temporary, "r+") as file:

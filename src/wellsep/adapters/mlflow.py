@@ -184,7 +184,7 @@ def log_run(
 
 def _active_run(tracking_uri: str | os.PathLike[str] | None) -> Any:
     """The run that ``mlflow.start_run`` opened, if it is in the same store; else None."""
-    mlflow = require("mlflow", "mlflow")
+    mlflow = require("mlflow")
     same = tracking_uri is None or str(tracking_uri) == mlflow.get_tracking_uri()
     return mlflow.active_run() if same else None
 
@@ -200,7 +200,7 @@ def _refuse_second(client: Any, run_id: str) -> None:
 
 
 def _client(tracking_uri: str | os.PathLike[str] | None, reading: bool = False) -> Any:
-    mlflow = require("mlflow", "mlflow")
+    mlflow = require("mlflow")
     if tracking_uri is not None and not isinstance(tracking_uri, str):
         tracking_uri = check_path("tracking_uri", tracking_uri)
     uri = None if tracking_uri is None else str(tracking_uri)

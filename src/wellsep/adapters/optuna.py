@@ -68,7 +68,7 @@ def runs_from_optuna(
     >>> runs.names, runs.params["trial-1"] == study.trials[1].params
     (('trial-0', 'trial-1'), True)
     """
-    require("optuna", "optuna")
+    require("optuna")
     if name is not None:
         check_text("name", name)
     states = check_names("states", states)
@@ -136,7 +136,7 @@ def attach_run(
         relative = place.relative_to(folder).as_posix()
         trial.set_user_attr(ATTRIBUTE, {"folder": str(place.resolve()), "relative": relative})
         return
-    upload = require("optuna.artifacts", "optuna").upload_artifact
+    upload = require("optuna.artifacts").upload_artifact
     with tempfile.TemporaryDirectory() as scratch:
         write_run_files(Path(scratch), Run(called, embedding, labels, **given))
         for file in sorted(os.listdir(scratch)):
@@ -145,7 +145,7 @@ def attach_run(
 
 
 def _study(study: Any, name: str | None) -> Any:
-    optuna = require("optuna", "optuna")
+    optuna = require("optuna")
     if isinstance(study, optuna.study.Study):
         return study
     storage = study
@@ -219,7 +219,7 @@ def _noted_folder(noted: Any, artifacts: Any, name: str) -> Path:
 def _artifact_files(
     study: Any, trial: Any, artifacts: Any, cache: Any, name: str
 ) -> dict[str, Path]:
-    tools = require("optuna.artifacts", "optuna")
+    tools = require("optuna.artifacts")
     uploaded = tools.get_all_artifact_meta(trial, storage=study._storage)
     kinds = {file: kind for kind, file in FILES.items()}
     wanted = {kinds[m.filename]: m.artifact_id for m in uploaded if m.filename in kinds}

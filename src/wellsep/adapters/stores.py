@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import fnmatch
 import http.client
-import importlib
 import os
 import shutil
 import tempfile
@@ -16,24 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from wellsep._checks.values import check_names
-from wellsep._text.sentences import meant, quoted, shown
+from wellsep._text.sentences import meant, need, quoted, shown
 
 ANSWER_SECONDS = 10.0  # for a server's first answer
+_INSTALLED_BY = {"mlflow": "mlflow-skinny sqlalchemy alembic", "h5py": "anndata"}
 
 
-_PACKAGES = {"mlflow": "mlflow-skinny sqlalchemy alembic"}  # of an extra of another name
-
-
-def require(module: str, extra: str) -> Any:
-    """Import an optional library, or say which extra brings it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        root = module.partition(".")[0]
-        raise ImportError(
-            f"This source needs the package {root}, which could not be imported: {error}. "
-            f"Install it with: pip install {_PACKAGES.get(extra, extra)}."
-        ) from error
+def require(module: str) -> Any:
+    """Import the library of a store, or say how it is installed."""
+    return need(module, "This source", _INSTALLED_BY.get(module, ""))
 
 
 def patterns_of(wanted: str | Iterable[str], what: str) -> list[str]:
