@@ -11,13 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from wellsep._checks.arrays import check_choice
-
 Shape = tuple[int, ...]  # (d,) for vectors, (channels, height, width) for images
 
 # The papers' choices by name; "auto" follows the image size.
+_DEPICT = ((4, 0), (5, 2))  # (kernel, padding) of each stride-2 layer: USPS, MNIST
 DEPICT_LAYERS = {
-    "depict": ((4, 0), (5, 2)),  # (kernel, padding) of each stride-2 layer: USPS, MNIST
     "depict-faces": ((4, 2), (5, 2)),  # FRGC, CMU-PIE
     "depict-ytf": ((5, 2), (4, 0)),
 }
@@ -108,7 +106,7 @@ def _activated(module: nn.Module, last: nn.Module | None = None) -> nn.Module:
 
 
 def _latent_end(latent: str, n_latent: int) -> nn.Module:
-    if check_choice("latent", latent, ("batch-norm", "tanh", "linear")) == "batch-norm":
+    if latent == "batch-norm":
         return nn.BatchNorm1d(n_latent, affine=False)
     return nn.Tanh() if latent == "tanh" else nn.Identity()
 
@@ -140,8 +138,8 @@ def dense_autoencoder(
 
 def _depict_layers(shape: Shape, layers: str) -> Sequence[tuple[int, int]]:
     if layers != "auto":
-        return DEPICT_LAYERS[check_choice("layers", layers, ("auto", *DEPICT_LAYERS))]
-    chosen = list(DEPICT_LAYERS["depict"])
+        return DEPICT_LAYERS[layers]
+    chosen = list(_DEPICT)
     size = ((min(shape[1:]) - 4) // 2) // 2 + 1
     while size > 16:  # each further layer halves the maps
         chosen.append((5, 2))
@@ -194,7 +192,7 @@ def conv_autoencoder(
 
 def _jule_blocks(shape: Shape, blocks: str) -> dict[str, Any]:
     if blocks not in ("auto", "conv"):
-        return JULE_BLOCKS[check_choice("blocks", blocks, ("auto", "conv", "dense", *JULE_BLOCKS))]
+        return JULE_BLOCKS[blocks]
     side = min(shape[1:])
     if side == 28:
         return JULE_BLOCKS["mnist"]
@@ -249,7 +247,6 @@ def deepcluster_convnet(
 
     The small one halves the image down to 4 pixels; its `width` maps double up to eightfold.
     """
-    check_choice("blocks", blocks, ("auto", "conv", "dense", "vgg16"))
     if _is_dense(shape, blocks):
         return nn.Sequential(
             nn.Flatten(), nn.Linear(math.prod(shape), 8 * width), nn.BatchNorm1d(8 * width),

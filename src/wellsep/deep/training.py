@@ -48,11 +48,11 @@ class Stage:
     before_epoch: Callable[[int], bool | None] | None = None  # True ends the stage
     watch: Callable[[], float] | None = None  # value to minimise, asked for after each epoch
     patience: int | None = None  # epochs without a lower one: then stop, and go back to the best
-    rate: Callable[[int], float] | None = None  # learning rate of a step
+    # Learning rate of a step. Without it steps are recorded and replayed on CUDA: the loss has
+    # fixed shapes then and reads nothing.
+    rate: Callable[[int], float] | None = None
     clip: float | None = None  # greatest norm of the gradient
     outcome: Callable[[], Outcome] | None = None  # as it stands, for checkpoints as runs
-    # Whether steps may be recorded and replayed on CUDA: fixed shapes and rate, no reads.
-    capture: bool = True
 
 
 @dataclass
@@ -211,7 +211,7 @@ class Trainer:
             self.modules,
             clip=stage.clip,
             noise=self.noise,
-            capture=stage.capture and stage.rate is None and self.device.type == "cuda",
+            capture=stage.rate is None and self.device.type == "cuda",
         )
 
     def _order(self, stage: Stage, epoch: int) -> Tensor:

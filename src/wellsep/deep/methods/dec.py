@@ -88,19 +88,16 @@ class DEC(LatentClusterer):
         super()._check_settings(settings)
         check_number("tol", self.tol, 0.0, 1.0)
 
-    def _weights(self) -> tuple[float, float]:
-        """Weights of reconstruction and of the clustering loss."""
-        return 0.0, 1.0
-
-    def _optimizer(self, parameters: Any, rate: float, device: torch.device) -> Any:
-        return torch.optim.SGD(parameters, lr=rate, momentum=0.9)
+    def _weight_beside_decoder(self) -> float | None:
+        """Weight of the clustering loss where the decoder is trained too; None where it is not."""
+        return None
 
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
         centers = self._centers(trainer, network)
         n = len(trainer.data)
         targets = trainer.once("targets", lambda: torch.zeros(n, self.n_clusters))
         before = trainer.once("labels", lambda: torch.full((n,), -1))
-        rec_weight, weight = self._weights()
+        gamma = self._weight_beside_decoder()
 
         def memberships() -> Tensor:
             return trainer.map(lambda x: soft_assignment(network.encode(x), centers.points))
@@ -117,10 +114,8 @@ class DEC(LatentClusterer):
         def loss(rows: Tensor) -> Tensor:
             x = trainer.data[rows]
             z = network.encode(x)
-            total = weight * divergence(targets[rows], soft_assignment(z, centers.points))
-            if rec_weight:
-                total = total + rec_weight * reconstruction(x, network.decode(z))
-            return total
+            fit = divergence(targets[rows], soft_assignment(z, centers.points))
+            return fit if gamma is None else gamma * fit + reconstruction(x, network.decode(z))
 
         def outcome() -> Outcome:
             soft = memberships().cpu().numpy()
@@ -128,10 +123,12 @@ class DEC(LatentClusterer):
             points = centers.points.detach().cpu().numpy()
             return Outcome(soft.argmax(axis=1), embedding, points, {"soft_labels_": soft})
 
-        trained = [*network.encoder.parameters(), centers.points]
-        if rec_weight:
-            trained += network.decoder.parameters()
-        optimizer = self._optimizer(trained, settings["learning_rate"], trainer.device)
+        trained, rate = [*network.encoder.parameters(), centers.points], settings["learning_rate"]
+        optimizer: torch.optim.Optimizer
+        if gamma is None:
+            optimizer = torch.optim.SGD(trained, lr=rate, momentum=0.9)
+        else:
+            optimizer = adam([*trained, *network.decoder.parameters()], rate, trainer.device)
         stage = Stage("cluster", settings["epochs"], loss, optimizer, outcome=outcome)
         stage.before_epoch = refresh
         trainer.run(stage)
@@ -190,8 +187,5 @@ class IDEC(DEC):
         super()._check_settings(settings)
         check_number("gamma", self.gamma, 0.0)
 
-    def _weights(self) -> tuple[float, float]:
-        return 1.0, self.gamma
-
-    def _optimizer(self, parameters: Any, rate: float, device: torch.device) -> Any:
-        return adam(parameters, rate, device)
+    def _weight_beside_decoder(self) -> float | None:
+        return self.gamma

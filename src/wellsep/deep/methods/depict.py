@@ -160,14 +160,13 @@ class DEPICT(FromAutoencoder):
         check_choice("targets", self.targets, TARGETS)
 
     def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
-        named = [name for name in DEPICT_LAYERS if name != "depict"]
-        check_choice("network", self.network, ("auto", "conv", "dense", *named))
+        check_choice("network", self.network, ("auto", "conv", "dense", *DEPICT_LAYERS))
         options: dict[str, Any] = {"n_latent": self.n_clusters, "latent": "tanh"}
         if self.network == "dense" or (self.network == "auto" and len(shape) == 1):
             options |= {"hidden": settings["hidden"], "noise": (0.1, 0.1)}
             plan = NetworkPlan("dense-autoencoder", options)
         else:
-            layers = self.network if self.network in named else "auto"
+            layers = self.network if self.network in DEPICT_LAYERS else "auto"
             options |= {"layers": layers, "width": settings["width"]}
             plan = NetworkPlan("conv-autoencoder", options)
         plan = self._plan_or_given(plan, shape)

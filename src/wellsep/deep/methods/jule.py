@@ -160,9 +160,9 @@ class JULE(DeepClusterer):
         def outcome() -> Outcome:
             return _outcome(trainer.map(network), labels.cpu().numpy(), {})
 
+        # No step is recorded: the number of triplets differs from batch to batch.
         stage = Stage(f"period-{period}", settings["epochs"], loss, optimizer, rate=rate)
         stage.outcome = outcome
-        stage.capture = False  # the number of triplets differs from batch to batch
         trainer.run(stage)
 
     def _first(self, trainer: Trainer) -> np.ndarray:
