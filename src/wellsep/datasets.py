@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,7 @@ from wellsep._text.sentences import Shown
 
 FOLDER_VARIABLE = "WELLSEP_DATA"
 
-_EMBEDDED = {
-    "iris": "load_iris",
-    "wine": "load_wine",
-    "digits": "load_digits",
-    "breast_cancer": "load_breast_cancer",
-}
+_EMBEDDED = ("iris", "wine", "digits", "breast_cancer")
 
 # name -> (OpenML data id, rows kept from the end or None for all)
 _OPENML: dict[str, tuple[int, int | None]] = {
@@ -40,14 +34,8 @@ _OPENML: dict[str, tuple[int, int | None]] = {
     "fashion_mnist_test": (40996, 10_000),
 }
 
-_IMAGE_SHAPES = {
-    "digits": (8, 8),
-    "optdigits": (8, 8),
-    "mnist": (28, 28),
-    "mnist_test": (28, 28),
-    "fashion_mnist": (28, 28),
-    "fashion_mnist_test": (28, 28),
-}
+_MNIST = ("mnist", "mnist_test", "fashion_mnist", "fashion_mnist_test")
+_IMAGE_SHAPES = dict.fromkeys(("digits", "optdigits"), (8, 8)) | dict.fromkeys(_MNIST, (28, 28))
 
 _ALIASES = {"mnist_784": "mnist", "wall": "wall_robot_navigation"}
 
@@ -130,12 +118,9 @@ def load_dataset(
     ((1797, 64), (1797,))
     """
     check_text("name", name)
-    for flag, value in (
-        ("return_X_y", return_X_y),
-        ("flatten", flatten),
-        ("download", download),
-    ):
-        check_flag(flag, value)
+    check_flag("return_X_y", return_X_y)
+    check_flag("flatten", flatten)
+    check_flag("download", download)
     key = name.strip().lower().replace("-", "_").removesuffix(".npz")
     key = _ALIASES.get(key, key)
     dataset = (
@@ -146,8 +131,7 @@ def load_dataset(
     if dataset is None:
         raise _not_found(name, key, folder, download)
     if flatten and dataset.X.ndim > 2:
-        flat = dataset.X.reshape(len(dataset.X), -1)
-        dataset = Dataset(**{**vars(dataset), "X": flat})
+        dataset = replace(dataset, X=dataset.X.reshape(len(dataset.X), -1))
     return (dataset.X, dataset.y) if return_X_y else dataset
 
 
@@ -197,9 +181,11 @@ def _from_folder(key: str, folder: Path | None) -> Dataset | None:
     path = folder / f"{key}.npz"
     if path.parent != folder or not path.is_file():
         return None
-    if not _is_set(path):
-        raise ValueError(f"name must be a file with arrays X and y, got {path.name} without them.")
     with np.load(path, allow_pickle=False) as arrays:
+        if not {"X", "y"} <= set(arrays.files):
+            raise ValueError(
+                f"name must be a file with arrays X and y, got {path.name} without them."
+            )
         X, y = arrays["X"], arrays["y"].astype(np.int64)
     shape = X.shape[1:] if X.ndim > 2 else _IMAGE_SHAPES.get(key)
     return Dataset(name=key, X=X, y=y, source="folder", image_shape=shape)
@@ -208,8 +194,7 @@ def _from_folder(key: str, folder: Path | None) -> Dataset | None:
 def _from_scikit_learn(key: str) -> Dataset | None:
     if key not in _EMBEDDED:
         return None
-    load: Callable[[], Any] = getattr(sklearn.datasets, _EMBEDDED[key])
-    bunch = load()
+    bunch = getattr(sklearn.datasets, f"load_{key}")()
     return Dataset(
         name=key,
         X=bunch.data,
@@ -240,9 +225,8 @@ def _from_openml(key: str) -> Dataset | None:
     kept = slice(None) if last is None else slice(-last, None)
     classes, codes = np.unique(np.asarray(bunch.target).astype(str), return_inverse=True)
     X = np.asarray(bunch.data)[kept]
-    image_shape = _IMAGE_SHAPES.get(key)
-    if image_shape == (28, 28):
-        X = X.reshape(-1, *image_shape).astype(np.uint8)
+    if key in _MNIST:
+        X = X.reshape(-1, *_IMAGE_SHAPES[key]).astype(np.uint8)
     return Dataset(
         name=key,
         X=X,
@@ -250,7 +234,7 @@ def _from_openml(key: str) -> Dataset | None:
         source="openml",
         feature_names=tuple(map(str, bunch.feature_names)),
         class_names=tuple(map(str, classes)),
-        image_shape=image_shape,
+        image_shape=_IMAGE_SHAPES.get(key),
         notes=f"OpenML data id {data_id}.",
     )
 

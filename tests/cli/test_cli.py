@@ -277,7 +277,7 @@ def test_json_has_no_numpy_and_no_nan():
 
 
 def test_a_table_leaves_bracketed_words_alone(capsys):
-    print_table([["run[0]", 1.23456789, float("nan"), True]], ["name", "x", "y", "z"])
+    print_table({"name": ["run[0]"], "x": [1.23456789], "y": [float("nan")], "z": [True]})
     shown = capsys.readouterr().out
     assert "run[0]" in shown
     assert "1.23" in shown

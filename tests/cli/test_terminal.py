@@ -118,9 +118,9 @@ def test_no_word_and_no_number_of_a_table_is_split_at_80_columns(
 
     given, print_table = [], output.print_table
 
-    def noted(rows, columns, **words):
-        given.append((rows, columns, words))
-        print_table(rows, columns, **words)
+    def noted(columns, *words, **called):
+        given.append((columns, (*words, *called.values())))
+        print_table(columns, *words, **called)
 
     monkeypatch.chdir(awkward)
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", 80)
@@ -132,9 +132,9 @@ def test_no_word_and_no_number_of_a_table_is_split_at_80_columns(
     shown = capsys.readouterr().out
     whole = set(shown.split())
     assert given
-    for rows, columns, words in given:
-        texts = [*columns, *(output.cell(value) for row in rows for value in row)]
-        texts += [text for text in words.values() if text]
+    for columns, words in given:
+        texts = [*columns, *words]
+        texts += [output.cell(value) for values in columns.values() for value in values]
         assert {word for text in texts for word in text.split()} <= whole
     tables = [line for line in shown.splitlines() if line.startswith(" ")]
     assert max(map(len, tables)) <= 80

@@ -12,7 +12,8 @@ import pytest
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.cli.ranking import _show_progress
+from wellsep.cli.printing import progress_bar
+from wellsep.cli.ranking import phase
 from wellsep.evaluate.scoring import spaces
 
 
@@ -67,7 +68,7 @@ class Terminal(io.StringIO):
 def test_the_bar_of_a_ranking_shows_the_time_left(monkeypatch):
     monkeypatch.setattr("sys.stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
-    with _show_progress() as told:
+    with progress_bar(phase) as told:
         for done in range(200):
             told(done, 2000, "a space")
         told(2000, 2000, "")
@@ -109,7 +110,7 @@ def test_nothing_is_said_of_a_few_seconds(runs, two_thousand, recwarn):
 def test_the_command_says_so_first_and_offers_fewer_spaces(runs, tmp_path, capsys, monkeypatch):
     runs.save(tmp_path / "runs")
     monkeypatch.setattr(spaces, "_LONG", 0)
-    monkeypatch.setattr("wellsep.cli.ranking._show_progress", lambda: contextlib.nullcontext(_stop))
+    monkeypatch.setattr("wellsep.cli.ranking.progress_bar", lambda _: contextlib.nullcontext(_stop))
     assert main(["rank", str(tmp_path / "runs"), "--cache", "none"]) == 1
     text = capsys.readouterr().err
     assert text.startswith("Warning: Scoring 8 clusterings in 8 embeddings can take many minutes.")

@@ -24,7 +24,7 @@ from wellsep.cli.options import (
     parse_range,
     parse_settings,
 )
-from wellsep.cli.printing import print_columns, print_line, print_table, progress_bar
+from wellsep.cli.printing import print_columns, print_line, progress_bar
 from wellsep.cli.reading import TableReader, named
 from wellsep.cli.wording import in_shell_words, print_sentences
 from wellsep.cluster.fitting import fit_labels
@@ -211,10 +211,7 @@ def cluster(
         )
     else:
         shares = (sizes / len(X)).tolist()
-        print_table(
-            list(zip(labels.tolist(), sizes.tolist(), shares, strict=True)),
-            ["cluster", "objects", "share"],
-        )
+        print_columns({"cluster": labels.tolist(), "objects": sizes.tolist(), "share": shares})
         ends = "" if inertia is None else f", inertia {inertia:.6g}"
         found, objects = count(len(labels), "cluster"), count(len(X), "object")
         print_line(f"{method}: {found} of {objects}{ends}.")

@@ -191,7 +191,7 @@ def stability(
         judged = the_only_one(clusterings, data)
     else:
         (X, _), judged = reader.data(data, space), None
-    with progress_bar() as told:
+    with progress_bar(lambda what: "Clustering samples") as told:
         result = ws.stability(
             model,
             scaled(X, scale),
@@ -201,7 +201,7 @@ def stability(
             random_state=seed,
             n_jobs=n_jobs,
             **own,
-            progress=lambda done, total, what: told(done, total, "Clustering samples"),
+            progress=told,
         )
     reader.tell()
     page = {"runs": named(reader, scaled(X, scale)), "features": named(reader, X)}

@@ -30,26 +30,19 @@ def rows_shown() -> int | None:
     return 40 if sys.stdout.isatty() else None
 
 
-def print_table(
-    rows: Sequence[Sequence[Any]],
-    columns: Sequence[str],
-    *,
-    title: str | None = None,
-    caption: str | None = None,
-) -> None:
-    """Print rows under column names; columns of numbers are set to the right."""
-    heads = [None if text is None else cell(text) for text in (title, caption)]
-    table = Table(title=heads[0], caption=heads[1], box=box.SIMPLE_HEAD, title_justify="left")
-    table.caption_justify = "left"
+def print_table(columns: Mapping[str, Sequence[Any]], title: str = "", caption: str = "") -> None:
+    """Print named columns as they are; those of numbers are set to the right."""
+    table = Table(title=cell(title) or None, caption=cell(caption) or None, box=box.SIMPLE_HEAD)
+    table.title_justify = table.caption_justify = "left"
     room = console().width // 2
-    for position, name in enumerate(columns):
-        widest = max((len(cell(row[position])) for row in rows), default=0)
+    for position, (name, values) in enumerate(columns.items()):
+        widest = max((len(cell(value)) for value in values), default=0)
         whole = position < 2 and widest < room  # a name that is broken cannot be copied
-        numeric = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
+        numeric = len(values) > 0 and all(isinstance(value, int | float) for value in values)
         table.add_column(
             cell(name), justify="right" if numeric else "left", overflow="fold", no_wrap=whole
         )
-    for row in rows:
+    for row in zip(*columns.values(), strict=True):
         table.add_row(*map(cell, row))
     console().print(table)
 
@@ -75,7 +68,7 @@ def that_fit(table: Mapping[str, Sequence[Any]], *, over: bool = False) -> dict[
 def print_columns(
     table: Mapping[str, Sequence[Any]],
     *,
-    title: str | None = None,
+    title: str = "",
     most: int | None = None,
     rest: str = "",
 ) -> None:
@@ -93,12 +86,7 @@ def print_columns(
     said = [f"Not shown, the terminal is too narrow: {', '.join(left)}."] if left else []
     if most is not None and n > most:
         said.append(f"{most} of {n:,} rows. {rest}".strip())
-    print_table(
-        list(zip(*shown.values(), strict=True)),
-        list(shown),
-        title=title,
-        caption=" ".join(said) or None,
-    )
+    print_table(shown, title, " ".join(said))
 
 
 def with_short_names(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
@@ -151,7 +139,7 @@ def print_in_parts(table: Mapping[str, Sequence[Any]]) -> None:
     (name, first), *rest = with_short_names(table).items()
     while rest:
         shown = that_fit({name: first, **dict(rest)})
-        print_table(list(zip(*shown.values(), strict=True)), list(shown))
+        print_table(shown)
         rest = rest[len(shown) - 1 :]
 
 
@@ -193,8 +181,11 @@ def told_when_interrupted(what_is_kept: Callable[[], str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
-    """Yield ``told(done, total, what)``; it shows a bar on stderr if that is a terminal."""
+def progress_bar(name: Callable[[str], str] = str) -> Iterator[Callable[[int, int, str], None]]:
+    """Yield ``told(done, total, what)``; it shows a bar on stderr if that is a terminal.
+
+    ``name`` gives the words before the bar for ``what``.
+    """
     if not sys.stderr.isatty():
         yield lambda done, total, what: None
         return
@@ -207,7 +198,7 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
             if done < reached:  # something else has begun: its time left is its own
                 bar.reset(task)
             reached = done
-            what = escape(what)
-            bar.update(task, completed=done, total=total, description=what, visible=True)
+            words = escape(name(what))
+            bar.update(task, completed=done, total=total, description=words, visible=True)
 
         yield told

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -155,10 +155,10 @@ def rank(
         runs = load_any(source, spaces=spaces, labels=labels, pairs=pairs)
         files = [truth_file(truth, source), input_data]
         reader = TableReader(files, ids, no_header, columns)
-        classes = None if truth is None else read_truth(reader, truth, source, runs)
-        about = None if objects is None else read_objects(reader, objects, runs)
-        X = None if input_data is None else reader.data_of(runs, input_data)
-        with _show_progress() as told:
+        classes = read_truth(reader, truth, source, runs)
+        about = read_objects(reader, objects, runs)
+        X = reader.data_of(runs, input_data)
+        with progress_bar(phase) as told:
             judgement = ws.judge(
                 runs,
                 [parse_index(text) for text in index or ["silhouette"]],
@@ -216,12 +216,10 @@ def _cluster(address: str) -> Iterator[Any]:
         yield client
 
 
-@contextlib.contextmanager
-def _show_progress() -> Iterator[Callable[[int, int, str], None]]:
-    """A bar over spaces, pairs of partitions and half-samples, with the time left."""
-    phases = {"half-samples": "Judging half-samples", "pairs": "Comparing partitions"}
-    with progress_bar() as told:
-        yield lambda done, total, name: told(done, total, phases.get(name, "Scoring spaces"))
+def phase(what: str) -> str:
+    """The words before the bar, for what `judge` says it works on."""
+    named = {"half-samples": "Judging half-samples", "pairs": "Comparing partitions"}
+    return named.get(what, "Scoring spaces")
 
 
 def print_judgement(judgement: Any) -> None:
@@ -252,8 +250,7 @@ def print_embeddings(judgement: Any) -> None:
     left = len(found.embeddings) - MOST_EMBEDDINGS
     more = f" {left} more are in --json and --report." if left > 0 else ""
     print_table(
-        list(zip(*shown.values(), strict=True)),
-        list(shown),
+        shown,
         title="Embeddings",
         caption="agreement: rank correlation of its scores with the vote of the clusterings. "
         f"favourite, score: the clustering that it scores best.{more}",

@@ -144,8 +144,10 @@ class TableReader:
         self._say(path, len(classes), [*facts, *more])
         return classes, ids
 
-    def data_of(self, runs: Runs, path: Path) -> Any:
-        """Features in the order of the objects of some runs, with their names."""
+    def data_of(self, runs: Runs, path: Path | None) -> Any:
+        """Features in the order of the objects of some runs, with their names; None without."""
+        if path is None:
+            return None
         matrix, ids = self.data(path)
         X = self.in_order(runs.ids, "the runs", ids, path, matrix)
         if ids is not None:
@@ -209,12 +211,11 @@ def truth_file(truth: str | None, sources: Sequence[str]) -> Path | None:
 
 
 def read_truth(
-    reader: TableReader,
-    truth: str,
-    sources: Sequence[str],
-    runs: Runs | None = None,
+    reader: TableReader, truth: str | None, sources: Sequence[str], runs: Runs | None
 ) -> Any:
-    """Read the true classes, one for each object of the runs."""
+    """Read the true classes, one for each object of the runs; None where they are not given."""
+    if truth is None:
+        return None
     path = truth_file(truth, sources)
     if path is None:
         return read_column(sources[0], truth)
@@ -244,13 +245,13 @@ def named(reader: TableReader, X: Any) -> Any:
     return pd.DataFrame(X, columns=list(reader.features), index=reader.objects)
 
 
-def read_objects(reader: TableReader, path: Path, runs: Any) -> Any:
-    """Read what is known about the objects: images of a folder or an array, or a table.
+def read_objects(reader: TableReader, path: Path | None, runs: Any) -> Any:
+    """Read what is known about the objects, if given: images of a folder or array, or a table.
 
     A table has one row for each object of the runs. No column is left out: one that holds the ids
     of the runs gives the order, any other column of texts is what the objects say.
     """
-    if path.is_dir():
+    if path is None or path.is_dir():
         return path
     if path.suffix == ".npy":
         return {"image": read_array(path)}

@@ -101,13 +101,9 @@ def report(
         found,
         output,
         runs=source,
-        truth=None
-        if truth is None
-        else read_truth(reader, truth, runs or (), source if ranked else None),
+        truth=read_truth(reader, truth, runs or (), source if ranked else None),
         layout=layout,
-        objects=None
-        if objects is None
-        else read_objects(reader, objects, source if ranked else None),
+        objects=read_objects(reader, objects, source if ranked else None),
         command=command_of(context),
     )
     reader.tell()

@@ -72,7 +72,7 @@ def indices(
         print_json([_facts(entry) for entry in ws.INDICES.values()])
         return
     entries = list(ws.INDICES.values())
-    table = {
+    table: dict[str, Any] = {
         "name": [entry.name for entry in entries],
         "better": [_better(entry) for entry in entries],
         "range": [_range(entry) for entry in entries],

@@ -213,13 +213,18 @@ def _read(reader: TableReader, data: str) -> tuple[Any, Any]:
 
 
 def _show(result: Any) -> None:
-    rows = [
-        (trial.name, trial.status, round(trial.seconds, 1), _why(trial)) for trial in result.trials
-    ]
-    print_table(rows, ["run", "status", "seconds", "error"])
-    running = sum(trial.status == "running" for trial in result.trials)
-    done = len(result.trials) - len(result.failed) - running
-    print_line(f"{done} of {len(result.trials)} runs are in {result.folder}.")
+    trials = result.trials
+    print_table(
+        {
+            "run": [trial.name for trial in trials],
+            "status": [trial.status for trial in trials],
+            "seconds": [round(trial.seconds, 1) for trial in trials],
+            "error": [_why(trial) for trial in trials],
+        }
+    )
+    running = sum(trial.status == "running" for trial in trials)
+    done = len(trials) - len(result.failed) - running
+    print_line(f"{done} of {len(trials)} runs are in {result.folder}.")
     if running:
         print_line(f"Another process trains {running} of them. Repeat the command to see the end.")
     if done:
