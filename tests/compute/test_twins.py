@@ -14,11 +14,11 @@ import wellsep.compute.statistics.distance_sums
 import wellsep.compute.statistics.extreme_pairs
 import wellsep.spaces.dip_null  # noqa: F401  (the lines of the table stand beside the references)
 from wellsep.compute.engine import kernel_choice as twins
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
 from wellsep.compute.metrics.squares import Rows, rows_of
 from wellsep.compute.metrics.table import METRICS
 from wellsep.compute.requests import Block
+from wellsep.compute.statistics import centre_pairs, half_samples
 from wellsep.compute.statistics.distance_sums import (
     numba_pair_block,
     numpy_pair_block,
@@ -91,21 +91,19 @@ def test_widths_of_a_cluster_of_one_and_of_coinciding_objects():
     assert (found[2], found[4]) == (0.25, 0)
 
 
-def test_the_first_that_is_usable_is_chosen(monkeypatch):
-    def slow(rows):
-        return "slow"
-
-    picky, ready = Twin(lambda r: "picky", lambda r: r > 5), Twin(lambda r: "ready", bool)
-    monkeypatch.setitem(TWINS, slow, (picky, ready))
-    assert [choose(slow, rows)(rows) for rows in (9, 1, 0)] == ["picky", "ready", "slow"]
-
-
-@pytest.mark.parametrize("reference", TWINS, ids=lambda f: f.__name__)
-def test_one_switch_turns_every_twin_off(monkeypatch, reference):
-    monkeypatch.setitem(TWINS, reference, (Twin(len, lambda *given: True),))
-    assert choose(reference, None) is len
+def test_one_switch_turns_every_kernel_off(monkeypatch):
+    monkeypatch.setattr(twins, "compiled_pays", lambda additions: True)
+    monkeypatch.setattr(half_samples, "compiled_pays", lambda additions: True)
+    monkeypatch.setattr(centre_pairs, "MANY", 1)
+    monkeypatch.setattr(centre_pairs, "partners_by_tree", lambda *given: "tree")
+    X, euclidean, centers = np.zeros((2, 3)), METRICS["euclidean"], np.eye(3)
+    assert half_samples.compiled_usable(X, 1.0)
+    assert euclidean.numpy_usable(X)
+    assert centre_pairs.worst_partners(np.ones(3), centers) == "tree"
     monkeypatch.setenv("WELLSEP_KERNELS", "0")
-    assert choose(reference, None) is reference
+    assert not half_samples.compiled_usable(X, 1.0)
+    assert not euclidean.numpy_usable(X)
+    assert centre_pairs.worst_partners(np.ones(3), centers).shape == (3,)
 
 
 def test_rows_and_metric_decide_how_pairs_are_summed(monkeypatch):

@@ -292,7 +292,7 @@ def test_programs_outside_the_package_use_public_names_only(folder):
 
 def test_a_private_import_is_seen():
     assert private_imports("from wellsep._checks.arrays import check_data")
-    assert private_imports("from wellsep.compute.engine.kernel_choice import choose")
+    assert private_imports("from wellsep.compute.engine.kernel_choice import compiled_pays")
     assert not private_imports("import wellsep as ws\nfrom wellsep.deep import DEC")
 
 
@@ -303,11 +303,10 @@ QUESTION = re.compile(
     r"isinstance\([^,]+, \(?(np\.ndarray|da\.Array|torch\.Tensor|\w*(Space|Points|Task|Chunks)\b)|"
     r"hasattr\((X|values|array|rows|codes|labels)\b"
 )
-# They are asked where data come in; and by `choose`, of the functions that say whether a faster
-# twin is usable.
+# They are asked where data come in; and by the functions that say whether a faster one is usable.
 DOORS = {
     "data/opening.py": "open_space",
-    "engine/kernel_choice.py": "choose",
+    "engine/kernel_choice.py": "device_usable",
     "data/mixed_columns.py": "read_columns",
     "statistics/cluster_prototypes.py": "open_around",
     "engine/dask/chunks.py": "open_chunks",

@@ -179,26 +179,17 @@ class Task(NamedTuple):
 
     def fold_strips(
         self, strips: Strips, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any,
-        *given: Any,
+        *given: Any, each: bool = False,
     ) -> Any:  # fmt: skip
         """``finish(block, sums, metric, *given)`` of blocks with their distance sums, merged.
 
         ``strips(task, metric)`` gives rows with their sums over all objects. ``pair`` sums two
-        blocks where they cannot be had together.
+        blocks where they cannot be had together. With ``each``, (n,) what is said of each object.
         """
         parts = []
         for rows, sums in strips(self, metric):
             parts.append(finish(self.block(rows), sums, metric, *given))
-        return merge(parts)
-
-    def strip_values(
-        self, strips: Strips, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any,
-        *given: Any,
-    ) -> np.ndarray:  # fmt: skip
-        """(n,) what ``finish`` says of each object."""
-        return np.concatenate(
-            [finish(self.block(rows), sums, metric, *given) for rows, sums in strips(self, metric)]
-        )
+        return np.concatenate(parts) if each else merge(parts)
 
     def alike(self) -> tuple[list[int], list[int]]:
         """Group partitions that leave out the same objects.

@@ -1,44 +1,18 @@
-"""Faster twins of reference functions, and the one place that chooses among them.
-
-``TWINS`` has a line for each reference, beside it. ``WELLSEP_KERNELS=0`` turns all twins off.
-"""
+"""Whether kernels can be used, and whether they pay. ``WELLSEP_KERNELS=0`` turns all off."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from wellsep._checks.arrays import device_of, kernels_wanted
 from wellsep._text.sentences import shown
 
 PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
 _additions_so_far = 0.0
-
-
-class Twin(NamedTuple):
-    """A function that gives what its reference gives, from the same arguments."""
-
-    function: Callable[..., Any]
-    usable: Callable[..., bool]  # (rows, *size): whether it can do it, and pays
-
-
-TWINS: dict[Callable[..., Any], tuple[Twin, ...]] = {}
-
-
-def choose(function: Callable[..., Any], rows: Any, *size: Any) -> Callable[..., Any]:
-    """The first usable twin of a function, or the function itself.
-
-    ``rows`` is what the function works on, ``size`` what else its twins want to know.
-    """
-    if kernels_wanted():
-        for twin in TWINS.get(function, ()):
-            if twin.usable(rows, *size):
-                return twin.function
-    return function
 
 
 def device_usable(X: Any) -> bool:

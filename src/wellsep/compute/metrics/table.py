@@ -259,47 +259,22 @@ def given_distances(i: Rows, j: Rows, xp: Any) -> Any:
     return i.X[i.at, :][:, j.at]
 
 
-add_metric(Metric("euclidean", prepare=centred_rows, finish=root))
-add_metric(Metric("sqeuclidean", prepare=centred_rows, finish=whole, linear=True))
-add_metric(
-    Metric(
-        # A zero row is at distance 1 from everything but itself, as scikit-learn has it.
-        "cosine",
-        prepare=directions,
-        finish=half,
-        linear=True,
-        sums=DIRECTION_SUMS,
-    )
-)
-add_metric(
-    Metric(
-        PRECOMPUTED,
-        prepare=distance_matrix,
-        block=given_distances,
-        coordinates=False,
-        opens=Distances.of_matrix,
-    )
-)
-add_metric(
-    Metric(
-        "gower",
-        prepare=distance_matrix,
-        block=given_distances,
-        coordinates=False,
-        opens=MixedTable,
-    )
-)
-# The matrix of these two is that of all objects, before subsets.
-add_metric(
+_MATRIX: dict[str, Any] = {"prepare": distance_matrix, "block": given_distances}
+for _entry in (
+    Metric("euclidean", prepare=centred_rows, finish=root),
+    Metric("sqeuclidean", prepare=centred_rows, finish=whole, linear=True),
+    # A zero row is at distance 1 from everything but itself, as scikit-learn has it.
+    Metric("cosine", prepare=directions, finish=half, linear=True, sums=DIRECTION_SUMS),
+    Metric(PRECOMPUTED, **_MATRIX, coordinates=False, opens=Distances.of_matrix),
+    Metric("gower", **_MATRIX, coordinates=False, opens=MixedTable),
+    # The matrix of these two is that of all objects, before subsets.
     Metric(
         "seuclidean",
         prepare=standardized_rows,
         finish=root,
         whole=True,
         remedy="pass X / X.std(axis=0, ddof=1) with metric='euclidean', which is the same",
-    )
-)
-add_metric(
+    ),
     Metric(
         "mahalanobis",
         prepare=whitened_rows,
@@ -307,6 +282,7 @@ add_metric(
         whole=True,
         remedy="pass X @ vectors / sqrt(values) with metric='euclidean', which is the same, where "
         "values, vectors = numpy.linalg.eigh(covariance of the columns of X)",
-    )
-)
+    ),
+):
+    add_metric(_entry)
 COSINE = METRICS["cosine"].name

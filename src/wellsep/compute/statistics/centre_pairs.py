@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
+from wellsep._checks.arrays import kernels_wanted
 from wellsep._threads import ROWS, cut_rows, effective_jobs, in_threads, pair_rounds
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.metrics.squares import Rows, numpy_squares, pair_squares, rows_of
 
 MANY = 1024  # centres up to which (K, K) tables are made: 8 MB each
@@ -76,7 +76,9 @@ def worst_partners(sizes: np.ndarray, centers: np.ndarray) -> np.ndarray | None:
     least = same_place(centers)
     if (np.ptp(centers, axis=0) <= least).all():
         return None
-    return choose(partners_by_blocks, centers)(sizes, centers, least)
+    if centers.shape[1] <= FEW_COLUMNS and kernels_wanted():
+        return partners_by_tree(sizes, centers, least)
+    return partners_by_blocks(sizes, centers, least)
 
 
 def partners_by_blocks(sizes: np.ndarray, centers: np.ndarray, least: float) -> np.ndarray:
@@ -147,13 +149,6 @@ def partners_by_tree(sizes: np.ndarray, centers: np.ndarray, least: float) -> np
     for rows in left[:, None]:
         _ratios(sizes, centers, least, rows, everyone[None], best)
     return best
-
-
-def tree_usable(centers: np.ndarray) -> bool:
-    return centers.shape[1] <= FEW_COLUMNS
-
-
-TWINS[partners_by_blocks] = (Twin(partners_by_tree, tree_usable),)
 
 
 def lowest_rival(separation: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Sums of distances to clusters, over all pairs of objects once per metric.
 
-``paired_strips`` visits pairs of blocks. ``sorted_strips`` takes the rows of one partition
+``paired_strips`` visits pairs of blocks. ``sorted_sums`` takes the rows of one partition
 in the order of their clusters: no block then holds objects of two clusters, and what a block adds
 to the sums of both its sides are its row and column sums, two products with a vector in place of
 two with a matrix of memberships and a transposed copy. The distances themselves never leave a block
@@ -53,6 +53,10 @@ from wellsep.partitions import Partitions
 NAMES = ("widths", "within_distances", "between_distances")
 NOWHERE = np.zeros(0)  # the place of a centre that has no coordinates
 SMALL = ROWS // 2  # clusters of fewer objects make blocks that cost more calls than they save
+
+
+# (block, its distance sums, metric, sizes of clusters, what is wanted) → what the block adds
+Finish = Callable[[Block, Any, Metric, Masses, Any], Any]
 
 
 class PairPart(NamedTuple):
@@ -181,7 +185,8 @@ def provide_pairs(task: Any, wants: list[Want]) -> Steps:
             found.update((yield from provide_within_squares(task, metric, within)))
         if widths:
             size, sums = yield Pass(sums_of_rows, (metric,))
-            added = yield Pass(from_row_sums, (metric, size, sums, widths), len(sums))
+            given = metric, size, sums, from_sums, widths
+            added = yield Pass(from_row_sums, given, len(sums))
             found.update(_finished(task, widths, added, size))
         paired = [w for w in rest if w not in found]
         if paired:
@@ -199,10 +204,10 @@ def width_values(task: Any, wanted: Want) -> Steps:
     metric, singleton = find(wanted.get("metric", "euclidean")), wanted.get("singleton", 0)
     if metric.sums is not None:
         size, sums = yield Pass(sums_of_rows, (metric,))
-        one = Pass(widths_of_rows, (metric, size, sums, singleton), len(sums))
-        return task.values(one)
+        given = metric, size, sums, widths_of_block, singleton
+        return task.values(Pass(from_row_sums, given, len(sums)))
     size = yield Pass(masses)
-    return task.strip_values(strips, pair_sums, widths_of_block, metric, size, singleton)
+    return task.fold_strips(strips, pair_sums, widths_of_block, metric, size, singleton, each=True)
 
 
 def reduce_sums(task: Any, metric: Metric, wants: list[Want]) -> Steps:
@@ -284,21 +289,12 @@ def row_distance_sums(
 
 
 def from_row_sums(
-    block: Block, metric: Metric, size: Masses, totals: np.ndarray, wants: list[Want]
-) -> list[Any]:
+    block: Block, metric: Metric, size: Masses, totals: np.ndarray, finish: Finish, given: Any
+) -> Any:
     """What a block adds where its distance sums follow from sums of rows."""
     rows = metric.sums.rows(block.space, block.rows)  # type: ignore[union-attr]
     sums = row_distance_sums(block, metric, rows, size.mass, totals)
-    return from_sums(block, sums, metric, size, wants)
-
-
-def widths_of_rows(
-    block: Block, metric: Metric, size: Masses, totals: np.ndarray, singleton: float
-) -> np.ndarray:
-    """(b,) widths of the only partition, from sums of rows."""
-    rows = metric.sums.rows(block.space, block.rows)  # type: ignore[union-attr]
-    sums = row_distance_sums(block, metric, rows, size.mass, totals)
-    return widths_of_block(block, sums, metric, size, singleton)
+    return finish(block, sums, metric, size, given)
 
 
 def pair_sums(left: Task, right: Task, places: tuple[int, int], metric: Metric) -> tuple[Any, Any]:
@@ -343,10 +339,10 @@ def strips(task: Task, metric: Metric) -> Any:
     if not task.sums_fit:
         return _strip_by_strip(task, metric)
     if metric.cluster_sums is not None and kernels_wanted():
-        return whole_strips(task, metric)
-    return (
-        sorted_strips(task, metric) if sorted_usable(task, metric) else paired_strips(task, metric)
-    )
+        return cut_sums(space, whole_sums(task, metric))
+    if sorted_usable(task, metric):
+        return cut_sums(space, sorted_sums(task, metric))
+    return paired_strips(task, metric)
 
 
 def paired_strips(task: Task, metric: Metric) -> Any:
@@ -400,13 +396,6 @@ def sorted_usable(task: Task, metric: Metric) -> bool:
     )
 
 
-def sorted_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, np.ndarray]]:
-    """(rows, sums of those rows); rows come in the given order."""
-    sums = sorted_sums(task, metric)
-    for rows in task.space.row_blocks(sums.shape[0]):
-        yield rows, sums[:, rows]
-
-
 def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
     """(K, n) float64, 0 for objects that are not counted."""
     codes = task.partitions.codes[0]
@@ -444,11 +433,15 @@ def own_sums(task: Task, wanted: Want) -> np.ndarray:
     return found
 
 
-def whole_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, Any]]:
-    """(rows, sums of those rows) without pairs, where the metric sums over all objects at once."""
-    partitions, space = task.partitions, task.space
+def whole_sums(task: Task, metric: Metric) -> np.ndarray:
+    """(ΣK, n) without pairs, where the metric sums over all objects at once."""
+    partitions = task.partitions
     members = sp.csr_array(one_hot(partitions.codes, partitions.n_clusters, task.weights).T)
-    sums = metric.cluster_sums(space, members)  # type: ignore[misc]
+    return metric.cluster_sums(task.space, members)  # type: ignore[misc]
+
+
+def cut_sums(space: Space, sums: np.ndarray) -> Iterator[tuple[slice, Any]]:
+    """(rows, sums of those rows); rows come in the given order."""
     for rows in space.row_blocks(len(sums)):
         yield rows, space.asarray(sums[:, rows])
 

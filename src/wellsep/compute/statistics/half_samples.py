@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._checks.arrays import kernels_wanted
 from wellsep._threads import budget_bytes, in_threads
 from wellsep.compute.data.rows import Space, host, one_hot
-from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
+from wellsep.compute.engine.kernel_choice import compiled_pays
 from wellsep.compute.kernels import load
 from wellsep.compute.metrics.squares import CLOSE
 from wellsep.compute.metrics.table import Metric, find
@@ -236,7 +237,7 @@ def _seen_totals(
         return [(draws_in, table[draws_in]) for draws_in, table in zip(within, tables, strict=True)]
     at_once = max(1, STRIP // max(1, int(np.diff(edges).max())))
     additions = draws.chosen.sum() * draws.counts.shape[1] * len(seen) / 2
-    add = choose(add_widths, space.X, additions)
+    add = compiled_widths if compiled_usable(space.X, additions) else add_widths
     totals: list[Any] = [None] * n_groups
 
     def work(start: int) -> None:
@@ -395,8 +396,6 @@ def _some_widths(
     return finish_widths(own_sum, of_own - 1, of_own <= 1, other, singleton, xp)
 
 
-def _compiled_usable(rows: Any, additions: float) -> bool:
-    return isinstance(rows, np.ndarray) and compiled_pays(additions)
-
-
-TWINS[add_widths] = (Twin(compiled_widths, _compiled_usable),)
+def compiled_usable(rows: Any, additions: float) -> bool:
+    """Whether ``compiled_widths`` gives what ``add_widths`` gives, and pays."""
+    return isinstance(rows, np.ndarray) and kernels_wanted() and compiled_pays(additions)

@@ -97,29 +97,19 @@ class OnDask(NamedTuple):
 
         Blocks are tasks in memory, ``places`` the numbers of their first rows.
         """
-        return pairs.fold_pairs(self._blocks(), f, given)
+        return pairs.cut_blocks(self).fold_pairs(f, given)
 
     def fold_strips(
         self, strips: Any, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any,
-        *given: Any,
+        *given: Any, each: bool = False,
     ) -> Any:  # fmt: skip
-        """``finish(block, sums, metric, *given)`` of every block, merged.
+        """``finish(block, sums, metric, *given)`` of every block, merged; lazy with ``each``.
 
         ``pair(left, right, places, metric)`` gives the distance sums of both over each other.
         """
-        return pairs.fold_strips(self._blocks(), pair, finish, metric, given)
-
-    def strip_values(
-        self, strips: Any, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any,
-        *given: Any,
-    ) -> da.Array:  # fmt: skip
-        """(n,) what ``finish`` says of each object, as a lazy array."""
-        blocks = pairs.cut_blocks(self.space, self.beside, self.frame, lazily=True)
-        widths = pairs.strip_values(blocks, pair, finish, metric, given)
-        return widths.rechunk((self.space.sizes,))
-
-    def _blocks(self) -> pairs.Blocks:
-        return pairs.cut_blocks(self.space, self.beside, self.frame)
+        blocks = pairs.cut_blocks(self, lazily=each)
+        found = blocks.fold_strips(pair, finish, metric, given, each)
+        return found.rechunk((self.space.sizes,)) if each else found
 
 
 def open_task(X: Any, labels: Any, sample_weight: Any = None, noise: str = "exclude") -> OnDask:

@@ -36,18 +36,84 @@ class Blocks(NamedTuple):
     beside: list[Any]  # codes (M, n), weights (n,)
     frame: Any  # makes a task in memory of some rows
 
+    def fold_pairs(self, f: Callable[..., Any], given: tuple) -> Any:
+        """``f(left, right, places, *given)`` of every pair of blocks i ≤ j, added up."""
+        graph, pairs, _ = self._pairs(f, given)
+        return self._compute(graph, list(pairs.values()))
 
-def cut_blocks(chunks: Chunks, beside: list[Any], frame: Any, *, lazily: bool = False) -> Blocks:
+    def fold_strips(
+        self, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any, given: tuple,
+        each: bool,
+    ) -> Any:  # fmt: skip
+        """``finish(block, sums, metric, *given)`` of every block with its sums, added up.
+
+        With ``each`` what it says of each row, as a lazy array cut as the blocks are.
+        """
+        graph, pairs, name = self._pairs(pair, (metric,))
+        shared = (f"{name}-given",)
+        graph[shared] = Constants(metric, *given)
+        finished = []
+        for i in range(len(self.rows.sizes)):
+            # Of a pair of blocks the first has its sums first.
+            told = [(key, int(j == i and a != i)) for (a, j), key in pairs.items() if i in (a, j)]
+            parts = []
+            for start in range(0, len(told), ARITY):
+                some = told[start : start + ARITY]
+                key = (f"{name}-strip{i}", start)
+                graph[key] = (_add_sides, [k for k, _ in some], [side for _, side in some])
+                parts.append(key)
+            finished.append((f"{name}-finished", i))
+            total = add_tree(graph, parts)
+            graph[finished[-1]] = (_finish, finish, (f"{name}-block", i), total, shared)
+        if not each:
+            return self._compute(graph, finished)
+        layer = self._layer(finished[0][0], graph)
+        return da.Array(layer, finished[0][0], chunks=(self.rows.sizes,), dtype=np.float64)
+
+    def _pairs(
+        self, f: Callable[..., Any], given: tuple
+    ) -> tuple[dict, dict[tuple[int, int], tuple], str]:
+        """A graph with a task for each pair of blocks; each kind of task has a name of its own."""
+        say_cost(self.rows)
+        name = f"wellsep-{f.__name__.strip('_')}-{uuid.uuid4().hex}"
+        shared, frame = (f"{name}-shared",), (f"{name}-frame",)
+        graph: dict = {shared: Constants(*given), frame: Constants(self.frame)}
+        rows = self.rows
+        nothing: list[Any] = [None] * len(rows.sizes)
+        keys = [nothing if a is None else row_keys(a) for a in (rows.array, *self.beside)]
+        for i in range(len(rows.sizes)):
+            graph[f"{name}-block", i] = (_block, *(k[i] for k in keys), frame)
+        pairs = {}
+        for i in range(len(rows.sizes)):
+            for j in range(i, len(rows.sizes)):
+                places = [int(rows.starts[i]), int(rows.starts[j])]
+                pairs[i, j] = (name, i, j)
+                two = (f"{name}-block", i), (f"{name}-block", j)
+                graph[pairs[i, j]] = (_visit, f, *two, places, shared)
+        return graph, pairs, name
+
+    def _compute(self, graph: dict, parts: list[tuple]) -> Any:
+        """The sum of some tasks of a graph."""
+        key = add_tree(graph, parts)
+        name = str(key[0])
+        return dask.compute(Delayed(key, self._layer(name, graph), layer=name))[0]
+
+    def _layer(self, name: str, graph: dict) -> HighLevelGraph:
+        arrays = [self.rows.array, *(a for a in self.beside if a is not None)]
+        return HighLevelGraph.from_collections(name, graph, dependencies=arrays)
+
+
+def cut_blocks(task: Any, *, lazily: bool = False) -> Blocks:
     """Blocks of at most 32 MB, few enough that their pairs can be scheduled."""
+    chunks, codes, weights = task.space, task.partitions.codes, task.weights
     sizes = block_sizes(chunks)
-    codes, weights = beside
     arrays = [chunks.array.rechunk({0: sizes}), codes.rechunk({1: sizes})]
     if weights is not None:
         arrays.append(weights.rechunk((sizes,)))
     if not lazily:
         arrays = [settled(array) for array in arrays]
     rows, codes, *mass = arrays
-    return Blocks(Chunks(rows, chunks.source), [codes, mass[0] if mass else None], frame)
+    return Blocks(Chunks(rows, chunks.source), [codes, mass[0] if mass else None], task.frame)
 
 
 def block_sizes(chunks: Chunks, least: int = 1) -> tuple[int, ...]:
@@ -87,86 +153,6 @@ def _duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} seconds"
-
-
-def fold_pairs(blocks: Blocks, f: Callable[..., Any], given: tuple) -> Any:
-    """``f(left, right, places, *given)`` of every pair of blocks i ≤ j, added up."""
-    say_cost(blocks.rows)
-    graph, pairs, _ = _pairs(blocks, f, given)
-    return _compute(blocks, graph, add_tree(graph, list(pairs.values())))
-
-
-def fold_strips(
-    blocks: Blocks, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any, given: tuple
-) -> Any:
-    """``finish(block, sums, metric, *given)`` of every block with its sums, added up."""
-    graph, finished = _strips(blocks, pair, finish, metric, given)
-    return _compute(blocks, graph, add_tree(graph, finished))
-
-
-def strip_values(
-    blocks: Blocks, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any, given: tuple
-) -> da.Array:
-    """What ``finish`` says of each row, as a lazy array cut as the blocks are."""
-    graph, finished = _strips(blocks, pair, finish, metric, given)
-    layer = _layer(blocks, finished[0][0], graph)
-    return da.Array(layer, finished[0][0], chunks=(blocks.rows.sizes,), dtype=np.float64)
-
-
-def _strips(
-    blocks: Blocks, pair: Callable[..., Any], finish: Callable[..., Any], metric: Any, given: tuple
-) -> tuple[dict, list[tuple]]:
-    """A graph in which one task finishes the sums of each block; the keys of these tasks."""
-    say_cost(blocks.rows)
-    graph, pairs, name = _pairs(blocks, pair, (metric,))
-    shared = (f"{name}-given",)
-    graph[shared] = Constants(metric, *given)
-    finished = []
-    for i in range(len(blocks.rows.sizes)):
-        # Of a pair of blocks the first has its sums first.
-        told = [(key, int(j == i and a != i)) for (a, j), key in pairs.items() if i in (a, j)]
-        parts = []
-        for start in range(0, len(told), ARITY):
-            some = told[start : start + ARITY]
-            key = (f"{name}-strip{i}", start)
-            graph[key] = (_add_sides, [k for k, _ in some], [side for _, side in some])
-            parts.append(key)
-        finished.append((f"{name}-finished", i))
-        total = add_tree(graph, parts)
-        graph[finished[-1]] = (_finish, finish, (f"{name}-block", i), total, shared)
-    return graph, finished
-
-
-def _pairs(
-    blocks: Blocks, f: Callable[..., Any], given: tuple
-) -> tuple[dict, dict[tuple[int, int], tuple], str]:
-    """A graph with a task for each pair of blocks; each kind of task has a name of its own."""
-    name = f"wellsep-{f.__name__.strip('_')}-{uuid.uuid4().hex}"
-    shared, frame = (f"{name}-shared",), (f"{name}-frame",)
-    graph: dict = {shared: Constants(*given), frame: Constants(blocks.frame)}
-    rows = blocks.rows
-    nothing: list[Any] = [None] * len(rows.sizes)
-    keys = [nothing if a is None else row_keys(a) for a in (rows.array, *blocks.beside)]
-    for i in range(len(rows.sizes)):
-        graph[f"{name}-block", i] = (_block, *(k[i] for k in keys), frame)
-    pairs = {}
-    for i in range(len(rows.sizes)):
-        for j in range(i, len(rows.sizes)):
-            places = [int(rows.starts[i]), int(rows.starts[j])]
-            pairs[i, j] = (name, i, j)
-            two = (f"{name}-block", i), (f"{name}-block", j)
-            graph[pairs[i, j]] = (_visit, f, *two, places, shared)
-    return graph, pairs, name
-
-
-def _compute(blocks: Blocks, graph: dict, key: Any) -> Any:
-    name = str(key[0])
-    return dask.compute(Delayed(key, _layer(blocks, name, graph), layer=name))[0]
-
-
-def _layer(blocks: Blocks, name: str, graph: dict) -> HighLevelGraph:
-    arrays = [blocks.rows.array, *(a for a in blocks.beside if a is not None)]
-    return HighLevelGraph.from_collections(name, graph, dependencies=arrays)
 
 
 def _block(X: np.ndarray, codes: np.ndarray, weights: Any, frame: Constants) -> Task:
