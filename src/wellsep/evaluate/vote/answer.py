@@ -92,6 +92,8 @@ class Consensus(Answer):
     )  # fmt: skip
 
     options: VoteOptions
+    n_clusters: np.ndarray
+    coverage: np.ndarray
     agreement: np.ndarray
     weights: np.ndarray
     index: str = ""
@@ -122,7 +124,6 @@ class Consensus(Answer):
     @cached_property
     def shares(self) -> np.ndarray:
         """(D, D) what vote j weighs for partition i."""
-        assert self.n_clusters is not None
         return rule.vote_shares(self.n_clusters[self.classes.first], self.weights)
 
     @cached_property
@@ -182,10 +183,9 @@ class Consensus(Answer):
             "partition": [self.partitions[i] for i in order],
             "score": self.scores[order].tolist(),
             "relative_agreement": self.relative_agreement[order].tolist(),
+            "clusters": self.n_clusters[order].tolist(),
         }
-        if self.n_clusters is not None:
-            columns["clusters"] = self.n_clusters[order].tolist()
-        if self.coverage is not None and (self.coverage < 1).any():
+        if (self.coverage < 1).any():
             columns["coverage"] = self.coverage[order].tolist()
         if self.n_distinct < len(self.partitions):
             columns["equal_runs"] = self.classes.sizes[self.classes.of[order]].tolist()
@@ -223,20 +223,19 @@ class Consensus(Answer):
             if self.index_scores is not None:
                 name = "the given index" if self.index == "given" else self.index
                 yield f"The score is this agreement times 1 + 2 {name}."
-        if self.coverage is not None and (self.coverage < 1).any():
+        if (self.coverage < 1).any():
             single = self.options.noise == "singletons"
             meaning = "clusters of one object" if single else "one more cluster"
             yield f"Noise (-1) counts as {meaning}."
 
     def range_tried(self) -> Iterator[str]:
         """Say which numbers of clusters can be ranked, since agreement sees no others."""
-        if self.n_clusters is not None and (self.n_clusters >= 2).any():
-            ks = self.n_clusters[self.n_clusters >= 2]
-            if ks.min() == ks.max():
-                yield f"Only K = {ks.min()} was tried, so no other K can be ranked."
-            else:
-                tried = f"{ks.min()} to {ks.max()}"
-                yield f"Only the numbers of clusters that were tried ({tried}) can be ranked."
+        ks = self.n_clusters[self.n_clusters >= 2]
+        if len(set(ks)) > 1:
+            tried = f"{ks.min()} to {ks.max()}"
+            yield f"Only the numbers of clusters that were tried ({tried}) can be ranked."
+        elif len(ks):
+            yield f"Only K = {ks[0]} was tried, so no other K can be ranked."
 
     def _printed(self) -> tuple[str, ...]:
         steps = self.best_in_words() if self.n_distinct > 1 else self.sentences()
@@ -343,10 +342,10 @@ def hold_vote(
         means = index_scores[classes.first]
         unscored = freeze(np.isnan(means))
         means = np.where(unscored, np.nanmin(means), means)
+        in_range = np.abs(means).max() <= 1
         if index in INDICES:
-            bounded = by_index or INDICES[index].range == (-1, 1)
-        else:
-            bounded = by_index or bool(np.abs(means).max() <= 1)
+            in_range = INDICES[index].range == (-1, 1)
+        bounded = by_index or bool(in_range)
         scaled = freeze(rule.on_one_scale(means, bounded=bounded, tolerance=options.tie_tolerance))
     vote = Consensus(
         classes=classes,
