@@ -18,7 +18,6 @@ from wellsep.testing.metrics import (
     check_distances,
     check_sums,
     distance_table,
-    faster_distances,
 )
 
 # "gower" is of tables: tests/compute/test_gower.py compares it with R.
@@ -57,13 +56,13 @@ def test_block_distances_are_scikit_learns(name, library, dtype, tolerance):
 def test_the_numpy_twin_gives_the_same_distances(name, dtype, tolerance):
     X = ugly(1).astype(dtype)
     truth = _truth(X, name)
-    check_distances(distance_table(X, name, faster_distances), truth, name, tolerance)
+    check_distances(distance_table(X, name, fast=True), truth, name, tolerance)
 
 
 def test_the_twin_keeps_zero_rows_where_most_of_a_block_is_close():
     X = np.ones((90, 4))
     X[[7, 50]] = 0
-    check_distances(distance_table(X, "cosine", faster_distances), _truth(X, "cosine"), "cosine")
+    check_distances(distance_table(X, "cosine", fast=True), _truth(X, "cosine"), "cosine")
 
 
 @pytest.mark.parametrize("name", [n for n in METRICS if METRICS[n].sums is not None])
