@@ -214,15 +214,20 @@ class ClusterProfile:
     values: np.ndarray  # (K, F) over the pooled standard deviation; of shares the plain difference
     shares: np.ndarray  # (F,) bool, which features are shares
 
-    @property
-    def reach(self) -> float:
-        """Where the colours end on both sides."""
-        known = np.abs(self.values[np.isfinite(self.values)])
-        return float(known.max(initial=0.0)) or 1.0
+    @classmethod
+    def of(cls, description: ClusterDescription, most: int) -> ClusterProfile:
+        """Take the features that differ most in any cluster, ``most`` of each."""
+        ks = range(len(description.clusters))
+        chosen = list(dict.fromkeys(f for k in ks for f in description.order(k)[:most]))
+        names = tuple(description.features[f] for f in chosen)
+        values, shares = description.difference[:, chosen], description.shares[chosen]
+        return cls(description.clusters, names, values, shares)
 
 
 class ClusterProfileDisplay(PartitionDisplay):
     """Heat map of the features that make the clusters: high or low inside, against the rest.
+
+    ``n_features`` of each cluster are drawn.
 
     Examples
     --------
@@ -243,19 +248,18 @@ class ClusterProfileDisplay(PartitionDisplay):
     ) -> ClusterProfileDisplay:
         """Draw a ``ClusterDescription``, with so many features of each cluster."""
         check_kind("result", result, ClusterDescription, "make one with describe_clusters")
-        return cls(profile_figure(result, n_features)).plot(ax=ax)
+        return cls(ClusterProfile.of(result, n_features)).plot(ax=ax)
 
-    @classmethod
-    def from_predictions(
-        cls, X: Any, labels: Any, *, n_features: int = 5, ax: Any = None, **options: Any
-    ) -> ClusterProfileDisplay:
-        """Draw a partition; options go to ``describe_clusters``."""
-        result = describe_clusters(X, labels, **options)
-        return cls.from_result(result, n_features=n_features, ax=ax)
+    @staticmethod
+    def figure_of(X: Any, labels: Any, *, n_features: int = 5, **options: Any) -> ClusterProfile:
+        """Describe a partition; options go to ``describe_clusters``."""
+        return ClusterProfile.of(describe_clusters(X, labels, **options), n_features)
 
     def plot(self, ax: Any = None, *, colorbar: bool = True) -> ClusterProfileDisplay:
         """Draw on the given axes, or on new ones."""
-        figure, reach = self.figure, self.figure.reach
+        figure = self.figure
+        known = np.abs(figure.values[np.isfinite(figure.values)])
+        reach = float(known.max(initial=0.0)) or 1.0
         size = (1.6 + 0.5 * max(len(figure.features), 4), 1.6 + 0.35 * len(figure.clusters))
         (ax,) = self._axes(ax, figsize=size)
         self.image_ = ax.imshow(
@@ -271,26 +275,3 @@ class ClusterProfileDisplay(PartitionDisplay):
         if colorbar:
             self.figure_.colorbar(self.image_, ax=ax, shrink=0.9)
         return self
-
-
-def profile_figure(description: ClusterDescription, most: int = 5) -> ClusterProfile:
-    """The features that differ most in any cluster, ``most`` of each, in the order of clusters.
-
-    Examples
-    --------
-    >>> import wellsep as ws
-    >>> X, labels = [[0.0, 7], [1, 8], [5, 8], [6, 7]], [0, 0, 1, 1]
-    >>> figure = profile_figure(ws.describe_clusters(X, labels, ["height", "age"]), most=1)
-    >>> figure.features, figure.values.round(2).ravel().tolist()
-    (('height',), [-7.07, 7.07])
-    """
-    chosen = dict.fromkeys(
-        feature for k in range(len(description.clusters)) for feature in description.order(k)[:most]
-    )
-    at = list(chosen)
-    return ClusterProfile(
-        clusters=description.clusters,
-        features=tuple(description.features[f] for f in at),
-        values=description.difference[:, at],
-        shares=description.shares[at],
-    )
