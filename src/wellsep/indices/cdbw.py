@@ -46,16 +46,16 @@ def _cdbw(
     n_representatives: int = 10,
     order: str = "sorted",
 ) -> float:
-    deviations, between, shares = represented
+    deviations, distance, density, shares = represented
     if not deviations.any():
         raise UndefinedIndex("every cluster is a single location, so that all deviations are zero")
-    if np.isnan(between.density).any():
+    if np.isnan(density).any():
         raise UndefinedIndex(
             "fpc's radius is zero for a pair whose first cluster is a single location"
         )
     others = ~np.eye(len(deviations), dtype=bool)
-    inter = np.where(others, between.density, -np.inf).max(axis=1).mean()  # (38)
-    nearest = np.where(others, between.distance, np.inf).min(axis=1).mean()
+    inter = np.where(others, density, -np.inf).max(axis=1).mean()  # (38)
+    nearest = np.where(others, distance, np.inf).min(axis=1).mean()
     separation = nearest / (1 + inter)  # (39)
     intra = shares.mean(axis=1) / deviations.mean()  # (40)
     compactness = intra.mean()  # (41)

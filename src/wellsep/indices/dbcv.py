@@ -27,8 +27,6 @@ def _wants_dbcv(
         )
     if d is not None:
         check_number("d", d, 0.0, open_left=True)
-    if entry == find("euclidean") and d is None:
-        return {"trees": want("density_trees", ties=ties)}
     return {"trees": want("density_trees", ties=ties, metric=metric, d=d)}
 
 

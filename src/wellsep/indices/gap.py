@@ -194,21 +194,19 @@ def _check_estimator(estimator: Any) -> Any:
 
 
 def _log_within(X: np.ndarray, ks: np.ndarray, model: Any, rng: np.random.Generator) -> np.ndarray:
-    return np.array([np.log(_within(X, int(k), model, rng)) for k in ks])
-
-
-def _within(X: np.ndarray, k: int, model: Any, rng: np.random.Generator) -> float:
-    if k == 1:
+    within = np.empty(len(ks))
+    for i, k in enumerate(ks.tolist()):
         labels = np.zeros(len(X), dtype=int)
-    else:
-        fresh = clone(model).set_params(n_clusters=k)
-        if "random_state" in fresh.get_params():
-            fresh.set_params(random_state=int(rng.integers(2**31)))
-        labels = fresh.fit_predict(X)
-    found = float(within_sums(X, labels)[0])
-    if not found > 0:
-        raise UndefinedIndex(f"{k} clusters leave no variance within, so that ln W is infinite.")
-    return found
+        if k > 1:
+            fresh = clone(model).set_params(n_clusters=k)
+            if "random_state" in fresh.get_params():
+                fresh.set_params(random_state=int(rng.integers(2**31)))
+            labels = fresh.fit_predict(X)
+        within[i] = within_sums(X, labels)[0]
+        if not within[i] > 0:
+            reason = f"{k} clusters leave no variance within, so that ln W is infinite."
+            raise UndefinedIndex(reason)
+    return np.log(within)
 
 
 class ReferenceBox:

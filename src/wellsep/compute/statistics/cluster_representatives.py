@@ -20,18 +20,12 @@ from wellsep.compute.requests import Task, Want
 SHRINK = np.arange(1, 9) / 10  # how far representatives are drawn towards their centre
 
 
-class Between(NamedTuple):
-    """(K, K) tables over the mutually nearest representatives of two clusters."""
-
-    distance: np.ndarray  # their mean distance
-    density: np.ndarray  # mean of distance × share of both clusters near the midpoint / (2 radius)
-
-
 class Representatives(NamedTuple):
     """What the representatives of one partition see."""
 
     deviations: np.ndarray  # (K,) root of Σ‖x − v‖²/(n − 1); 0 for a single object
-    between: Between
+    distance: np.ndarray  # (K, K) mean distance of the mutually nearest ones of two clusters
+    density: np.ndarray  # (K, K) mean distance × share of both near the midpoint / (2 radius)
     shares: np.ndarray  # (S, K) mean share of the cluster near them, for each shrinkage
 
 
@@ -44,7 +38,7 @@ def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
         if device_usable(task.space.X):
             device = load("wellsep.compute.engine.device.representatives")
             made = device.represented_on_device(task, codes, w, SHRINK)
-            found[w] = [Representatives(each[0], Between(*each[1:3]), each[3]) for each in made]
+            found[w] = [Representatives(*each) for each in made]
         else:
             found[w] = _represented_on_host(task, codes, w)
     return found
@@ -109,9 +103,7 @@ def _represent(X: np.ndarray, codes: np.ndarray, w: Want, unit: float) -> Repres
         _near(c, s, deviations, w.get("rule"), unit)
         for c, s in zip(clusters, deviations, strict=True)
     ]
-    return Representatives(
-        deviations * unit, Between(distance * unit, density), np.stack(shares, axis=1)
-    )
+    return Representatives(deviations * unit, distance * unit, density, np.stack(shares, axis=1))
 
 
 def _cluster(rows: np.ndarray, count: int, reach: float) -> _Cluster:
@@ -138,7 +130,9 @@ def farthest_first(X: np.ndarray, square: np.ndarray, count: int) -> np.ndarray:
     return np.array(chosen)
 
 
-def _between(clusters: list[_Cluster], deviations: np.ndarray, rule: str) -> Between:
+def _between(
+    clusters: list[_Cluster], deviations: np.ndarray, rule: str
+) -> tuple[np.ndarray, np.ndarray]:
     k = len(clusters)
     distance, density = np.zeros((k, k)), np.zeros((k, k))
     for i in range(k):
@@ -153,7 +147,7 @@ def _between(clusters: list[_Cluster], deviations: np.ndarray, rule: str) -> Bet
                 share = apart * inside / (2 * radius * (len(a.X) + len(b.X)))
             dense = share.mean() if radius > 0 or rule == "first" else 0.0
             density[i, j] = density[j, i] = dense
-    return Between(distance, density)
+    return distance, density
 
 
 def _closest(a: _Cluster, b: _Cluster) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -110,7 +110,7 @@ def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]
     space, jobs = task.space, task.space.host_jobs
     found: dict[Want, list[Any]] = {}
     for one in wants:
-        metric, d = find(one.get("metric", "euclidean")), one.get("d") or space.d
+        metric, d = find(one.get("metric")), one.get("d") or space.d
         plain, first = metric == find("euclidean"), one.get("ties") == "hdbscan"
         order = np.arange(space.n) if first else _order_of_rows(space)
         clusters, numbers = distinct_clusters(task.partitions.codes[:, order])

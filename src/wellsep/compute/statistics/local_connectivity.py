@@ -95,15 +95,16 @@ def _witnesses(
         rows = device_rows[search.order]
         nearest = device.prefix_search(rows, center, reach, fused_usable(device_rows))
         return search.settle(search.rows, nearest, n_neighbors + 2).found()
-    as_trees = members.shape[1] <= TREE_FEATURES
-    for level, first, last in _levels(reach, search.rows, as_trees):
-        if as_trees and level > _SMALL:
+    in_blocks = _block_search(members, center, radii, reach)
+    if members.shape[1] > TREE_FEATURES:
+        return search.settle(search.rows, in_blocks, n_neighbors + 2).found()
+    for level, first, last in _levels(reach, search.rows):
+        rows = search.rows[first:last]
+        if level > _SMALL:
             nearest = _tree_search(members[:level], members, radii, workers)
-            start = 2 * n_neighbors + 2
+            search.settle(rows, nearest, 2 * n_neighbors + 2)
         else:
-            nearest = _block_search(members, center, radii, reach)
-            start = n_neighbors + 2
-        search.settle(search.rows[first:last], nearest, start)
+            search.settle(rows, in_blocks, n_neighbors + 2)
     return search.found()
 
 
@@ -127,10 +128,8 @@ def witnesses_of_distances(
     return search.settle(search.rows, _in_blocks(distances, reach), n_neighbors + 2).found()
 
 
-def _levels(reach, rows, as_trees):
+def _levels(reach, rows):
     """(prefix length, first, last) over `rows`: prefixes at most twice as long as needed."""
-    if not as_trees:
-        return [(int(reach[rows[-1]]), 0, len(rows))] if len(rows) else []
     needed = reach[rows]
     level, first, found = _SMALL, 0, []
     while first < len(rows):
