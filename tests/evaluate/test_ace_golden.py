@@ -8,7 +8,7 @@ from ace_golden import Cell, arrays, cells, filled, matrices, matrix_record
 
 from wellsep.evaluate import NothingToRank, ace
 from wellsep.evaluate.ace_method.steps import admit, edge_weights, fill_undefined, mean_scores
-from wellsep.evaluate.ranks import spearman
+from wellsep.evaluate.ranks import rank_agreement
 from wellsep.partitions import Classes
 
 # Decided by the last digit of a score, which counts as tied here.
@@ -49,7 +49,7 @@ PAIRS = [
 def test_spearman_pvalues_and_holm_equal_the_authors(case, part, index, which):
     stored = arrays(case)
     key = f"{index}_{which}{part}"
-    found = spearman(rows_of(case, part, index, which), tolerance=0.0)
+    found = rank_agreement("spearman", rows_of(case, part, index, which), tolerance=0.0)
     off = ~np.eye(len(found.correlation), dtype=bool)
     np.testing.assert_allclose(
         found.correlation[off], stored[f"spearman_{key}"][off], rtol=0, atol=1e-12
@@ -67,7 +67,7 @@ def test_paired_and_pooled_scores_equal_the_authors(case, part, index):
     # float32 matrices were averaged in float32
     rtol = 1e-12 if theirs["score_dtype"] == "float64" else 1e-5
     matrix, _ = fill_undefined(scores, scores.check_index(None), "worst")
-    kept = admit(scores.dip.pvalue, 0.05).kept
+    kept = admit(scores.dip.pvalue, 0.05).retained
     ours = mean_scores(scores, matrix, kept, Classes.all_differ(scores.partitions))
     np.testing.assert_allclose(ours["own_space"], theirs["paired"], rtol=rtol)
     np.testing.assert_allclose(ours["mean_admitted"], theirs["pooled"], rtol=rtol)

@@ -15,7 +15,7 @@ from wellsep.evaluate.ace_method.groups import (
     pagerank,
     row_distances,
 )
-from wellsep.evaluate.ranks import average_ranks, kendall, spearman, tied_classes
+from wellsep.evaluate.ranks import average_ranks, rank_agreement, tied_classes
 
 
 def line(*points: float) -> np.ndarray:
@@ -27,7 +27,7 @@ def line(*points: float) -> np.ndarray:
 def test_the_peers_statistics_are_reproduced(seed):
     rows = read_arrays("indices/ace_stats.npz")[seed]
     theirs = read_json("indices/ace_stats.json")["cases"][seed]
-    found = spearman(rows)
+    found = rank_agreement("spearman", rows)
     pair = np.triu_indices(len(rows), 1)
     rho, edges = np.array(theirs["spearman_rho"]), np.array(theirs["affinity_after_holm"])
     np.testing.assert_allclose(found.correlation[pair], rho[pair], atol=1e-14)
@@ -51,8 +51,8 @@ def test_correlations_and_pvalues_equal_scipy(m, ties):
     rows = np.round(rows * 2) if ties else rows
     rows[0, 0] -= 9  # no row is constant
     pair = np.triu_indices(5, 1)
-    for ours, function in ((spearman, stats.spearmanr), (kendall, stats.kendalltau)):
-        found = ours(rows)
+    for kind, function in (("spearman", stats.spearmanr), ("kendall", stats.kendalltau)):
+        found = rank_agreement(kind, rows)
         theirs = [
             function(rows[i], rows[j], alternative="greater") for i, j in zip(*pair, strict=True)
         ]
@@ -68,7 +68,7 @@ def test_correlations_and_pvalues_equal_scipy(m, ties):
 
 def test_equal_ranks_are_at_distance_zero_exactly():
     rows = np.array([[0.1, 0.2, 0.3, 0.4, 0.4], [1, 2, 5, 9, 9], [2, 1, 5, 9, 9.0]])
-    found = spearman(rows)
+    found = rank_agreement("spearman", rows)
     assert found.distance[0, 1] == 0.0
     assert found.correlation[0, 1] == 1.0
     assert found.distance[0, 2] > 0
@@ -80,11 +80,12 @@ def test_one_swap_among_many_keeps_its_distance_to_full_precision():
     second = first.copy()
     second[[50, 51]] = second[[51, 50]]
     exact = 12 / (m * (m**2 - 1))  # 1 - r = 6 Σd² / (M (M² - 1))
-    assert spearman(np.array([first, second])).distance[0, 1] == pytest.approx(exact, rel=1e-14)
+    found = rank_agreement("spearman", np.array([first, second]))
+    assert found.distance[0, 1] == pytest.approx(exact, rel=1e-14)
 
 
 def test_two_partitions_have_no_pvalue():
-    found = spearman(np.array([[0.0, 1.0], [2.0, 3.0], [5.0, 4.0]]))
+    found = rank_agreement("spearman", np.array([[0.0, 1.0], [2.0, 3.0], [5.0, 4.0]]))
     assert np.isnan(found.pvalue).all()
     np.testing.assert_array_equal(found.correlation[0], [1.0, 1.0, -1.0])
 

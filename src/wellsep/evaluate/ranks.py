@@ -108,29 +108,23 @@ def _order_products(classes: np.ndarray) -> np.ndarray:
     return products
 
 
-def spearman(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
-    """Spearman's r_s between rows; p by Student's t with M - 2 degrees of freedom."""
+def rank_agreement(kind: str, rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
+    """Spearman's r_s or Kendall's tau_b between rows.
+
+    p is by Student's t with M - 2 degrees of freedom; Kendall's is exact without ties, else normal
+    with the ties' variance.
+    """
     m = rows.shape[1]
-    inner = _rank_products(tied_rows(rows, tolerance))
+    classes = tied_rows(rows, tolerance)
+    inner = CORRELATIONS[kind](classes)
     correlation, distance = _exact_cosine(inner, np.diag(inner))
     pvalue = np.full(correlation.shape, np.nan)
-    if m > 2:
+    if m > 2 and kind == "kendall":
+        pvalue = _kendall_pvalues(inner, classes)
+    elif m > 2:
         with np.errstate(divide="ignore", invalid="ignore"):
             t = correlation * np.sqrt((m - 2) / ((1 + correlation) * distance))
         pvalue = special.stdtr(m - 2, -t)
-    np.fill_diagonal(pvalue, np.nan)
-    return RankAgreement(correlation, distance, pvalue)
-
-
-def kendall(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
-    """Kendall's tau_b between rows; p exact without ties, else normal with the ties' variance."""
-    m = rows.shape[1]
-    classes = tied_rows(rows, tolerance)
-    inner = _order_products(classes)
-    correlation, distance = _exact_cosine(inner, np.diag(inner))
-    pvalue = np.full(correlation.shape, np.nan)
-    if m > 2:
-        pvalue = _kendall_pvalues(inner, classes)
     np.fill_diagonal(pvalue, np.nan)
     return RankAgreement(correlation, distance, pvalue)
 
@@ -157,15 +151,14 @@ def _kendall_pvalues(inner: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.where(np.logical_or.outer(tied, tied), pvalue, at_most[discordant])
 
 
-CORRELATIONS = {"spearman": spearman, "kendall": kendall}
-_PRODUCTS = {"spearman": _rank_products, "kendall": _order_products}
+CORRELATIONS = {"spearman": _rank_products, "kendall": _order_products}
 
 
 def rank_correlation(kind: str, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """Spearman's r_s or Kendall's tau_b where both vectors are finite; NaN for a constant."""
     pair = np.array([first, second], dtype=float)
     pair = pair[:, np.isfinite(pair).all(axis=0)]
-    inner = _PRODUCTS[kind](tied_rows(pair, TIE))
+    inner = CORRELATIONS[kind](tied_rows(pair, TIE))
     if not np.diag(inner).all():
         return float("nan")
     return float(_exact_cosine(inner, np.diag(inner))[0][0, 1])

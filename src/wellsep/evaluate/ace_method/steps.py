@@ -6,9 +6,8 @@ measures", arXiv:2403.14830, algorithms 1 and 2. The steps below follow the pape
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,21 +26,13 @@ from wellsep.evaluate.ace_method.groups import (
     row_distances,
 )
 from wellsep.evaluate.options import Ace, Settings
-from wellsep.evaluate.ranks import CORRELATIONS, TIE, RankAgreement, tied_classes, tied_rows
+from wellsep.evaluate.ranks import TIE, RankAgreement, rank_agreement, tied_classes, tied_rows
 from wellsep.evaluate.scores import NothingToRank, Scores
 from wellsep.partitions import Classes
 from wellsep.spaces import holm
 
 SPLIT_ABOVE = 5  # groups with more spaces than this are split further (phase 2)
 OUTLIER_LEVEL = 0.05  # of the t-test that lets an outlying space win
-
-
-class Passed(NamedTuple):
-    """Outcome of the dip test over all spaces."""
-
-    kept: np.ndarray  # positions of the spaces that stay
-    adjusted: np.ndarray | None  # (L,) Holm-adjusted p-values, NaN where the test is undefined
-    none_passed: bool
 
 
 def ace(
@@ -148,25 +139,23 @@ def judge_by_ace(
     whole, gaps = fill_undefined(scores, index, options.undefined)
     matrix = np.take(whole, classes.first, axis=1)  # (L, D)
     # step 2: multimodality
-    passed, tested = Passed(np.arange(len(scores.spaces)), None, False), None
+    screen = Screen(tuple(range(len(scores.spaces))))
     if dip:
         if scores.dip is None:
             raise ValueError(
                 "scores must carry dip p-values for dip=True, got none; "
                 "score the runs with dip=True or choose dip=False."
             )
-        tested = scores.dip.pvalue
-        passed = admit(tested, options.dip_alpha)
+        screen = admit(scores.dip.pvalue, options.dip_alpha)
     # steps 3 to 7: rank agreement, grouping, link analysis, winner
-    varying, groups, winner, answer = answer_of(matrix, passed.kept, options, index)
-    dropped = _dropped_spaces(scores, passed, varying)
+    varying, groups, winner, answer = answer_of(matrix, screen.retained, options, index)
+    dropped = _dropped_spaces(scores, screen, varying)
     if winner.won_by == "group":
         why = "its ranking agrees with no group of embeddings"
         if options.grouping == "dbscan":
             why = f"no other embedding's ranking is within {options.eps:g} of its own"
         dropped += tuple(Dropped(scores.spaces[i], "grouping", why) for i in groups.outliers)
-    means = mean_scores(scores, matrix, passed.kept, classes)
-    adjusted = None if passed.adjusted is None else freeze(passed.adjusted)
+    means = mean_scores(scores, matrix, screen.retained, classes)
     return AceResult(
         classes=classes,
         distinct_scores=freeze(answer),
@@ -175,7 +164,7 @@ def judge_by_ace(
         direction=int(scores.directions[index]),
         dip=dip,
         spaces=scores.spaces,
-        screen=Screen(tuple(varying), tested, adjusted, passed.none_passed),
+        screen=replace(screen, retained=tuple(varying)),
         groups=groups,
         winner=winner,
         dropped=dropped,
@@ -218,27 +207,23 @@ def fill_worst(
     return np.where(missing, np.nanmin(matrix), matrix)
 
 
-def admit(pvalue: np.ndarray, alpha: float) -> Passed:
-    """The spaces that these (L,) p-values of the dip test leave."""
-    everything = np.arange(len(pvalue))
+def admit(pvalue: np.ndarray, alpha: float) -> Screen:
+    """The spaces that these (L,) p-values of the dip test leave: modes, or an undefined test."""
     tested = ~np.isnan(pvalue)
-    adjusted = np.full(len(pvalue), np.nan)
-    if not tested.any():
-        return Passed(everything, adjusted, False)
-    outcome = holm(pvalue[tested], alpha)
-    adjusted[tested] = outcome.adjusted
-    if not outcome.reject.any():
-        return Passed(everything, adjusted, True)
-    stays = ~tested
-    stays[tested] = outcome.reject
-    return Passed(np.flatnonzero(stays), adjusted, False)
+    adjusted, stays, none_passed = np.full(len(pvalue), np.nan), ~tested, False
+    if tested.any():
+        outcome = holm(pvalue[tested], alpha)
+        adjusted[tested], stays[tested] = outcome.adjusted, outcome.reject
+        none_passed = not outcome.reject.any()
+    retained = np.arange(len(pvalue)) if none_passed else np.flatnonzero(stays)
+    return Screen(tuple(retained.tolist()), freeze(pvalue), freeze(adjusted), none_passed)
 
 
 def mean_scores(
-    scores: Scores, matrix: np.ndarray, kept: np.ndarray, classes: Classes
+    scores: Scores, matrix: np.ndarray, kept: Sequence[int], classes: Classes
 ) -> dict[str, np.ndarray]:
     """(D,) means of the (L, D) scores: in the spaces a partition was made in, admitted, of all."""
-    means = {"mean_admitted": matrix[kept].mean(axis=0), "mean_all": matrix.mean(axis=0)}
+    means = {"mean_admitted": matrix[list(kept)].mean(axis=0), "mean_all": matrix.mean(axis=0)}
     if not scores.is_paired:
         return means
     of, spaces = np.unique(np.stack([classes.of, scores.made_in]), axis=1)
@@ -246,11 +231,11 @@ def mean_scores(
 
 
 def answer_of(
-    matrix: np.ndarray, kept: np.ndarray, options: Ace, index: str
+    matrix: np.ndarray, kept: Sequence[int], options: Ace, index: str
 ) -> tuple[list[int], Groups, Winner, np.ndarray]:
     """Steps 3 to 7 on (L, D) scores: rows that tell clusterings apart, groups, winner, answer."""
-    tolerance = options.tie_tolerance
-    varying = kept[tied_rows(matrix[kept], tolerance).any(axis=1)].tolist()
+    tolerance, admitted = options.tie_tolerance, np.asarray(kept)
+    varying = admitted[tied_rows(matrix[admitted], tolerance).any(axis=1)].tolist()
     if not varying:
         raise NothingToRank(
             f"No embedding tells the {matrix.shape[1]} clusterings apart: each gives all of them "
@@ -261,7 +246,7 @@ def answer_of(
         return varying, Groups(), winner, matrix[varying[0]]
     # step 3: rank agreement
     rows = matrix[varying]
-    agreement = CORRELATIONS[options.correlation](rows, tolerance=tolerance)
+    agreement = rank_agreement(options.correlation, rows, tolerance=tolerance)
     edges, adjusted = edge_weights(agreement, options.alpha)
     # steps 4 and 5: grouping
     fallback = False
@@ -391,13 +376,13 @@ def _sorted(positions: np.ndarray) -> tuple[int, ...]:
 
 
 def _dropped_spaces(
-    scores: Scores, passed: Passed, varying: Collection[int]
+    scores: Scores, screen: Screen, varying: Collection[int]
 ) -> tuple[Dropped, ...]:
-    kept = set(passed.kept.tolist())
+    kept = set(screen.retained)
     found = []
     for i, name in enumerate(scores.spaces):
-        if passed.adjusted is not None and i not in kept:  # without a test all are kept
-            p = passed.adjusted[i]
+        if screen.adjusted is not None and i not in kept:
+            p = screen.adjusted[i]
             reason = f"the dip test cannot rule out a single mode (adjusted p = {p:.3g})"
             found.append(Dropped(name, "dip", reason))
         elif i not in varying:

@@ -305,9 +305,9 @@ def repeat_ace(
     for draw, panel in enumerate(panels):
         tell(progress, draw, len(draws), "half-samples")
         matrix = matrices[draw, taken[draw]]
-        admitted = np.arange(len(matrix))
+        admitted: Sequence[int] = range(len(matrix))
         if tested:
-            admitted = admit(pvalues[draw, taken[draw]], options.dip_alpha).kept
+            admitted = admit(pvalues[draw, taken[draw]], options.dip_alpha).retained
         try:
             filled = fill_worst(matrix, options.undefined, index)
             choosing = fill_worst(matrix[:, panel], options.undefined, index)
