@@ -7,7 +7,6 @@
   const byClass = (names) => new Map(names.map((name) => [classOf.get(W.data.partitions.indexOf(name)), name]));
   const described = byClass(Object.keys(data.described)), sized = byClass(Object.keys(data.sizes));
   const holder = W.byId('clusters-shown').querySelector('.scroll');
-  const titles = new Map([...holder.querySelectorAll('th[title]')].map((th) => [th.textContent, th.title]));
 
   // {name, columns: {heading: values}, notes} of what is known of the run.
   function found(run) {
@@ -33,7 +32,7 @@
     holder.parentNode.hidden = !columns;
     if (!columns) return;
     const names = Object.keys(columns), number = (value) => (typeof value === 'number' ? 'number' : null);
-    const head = W.make('tr', {}, ...names.map((c) => W.make('th', {scope: 'col', class: number(columns[c][0]), title: titles.get(c)}, c)));
+    const head = W.make('tr', {}, ...names.map((c) => W.make('th', {scope: 'col', class: number(columns[c][0])}, c)));
     const body = W.make('tbody', {}, ...columns.cluster.map((_, i) => W.make('tr', {}, ...names.map((c) => W.make('td', {class: number(columns[c][i]), 'data-of': c}, W.show(columns[c][i]))))));
     holder.replaceChildren(W.make('table', {class: 'plain'}, W.make('caption', {class: 'unseen'}, `Clusters of ${name}`), W.make('thead', {}, head), body));
   }
