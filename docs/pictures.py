@@ -24,7 +24,10 @@ from verdict_cases import six  # noqa: E402
 # Width of the window → height of the picture, from the top of the page.
 SIZES = {1440: 900, 390: 844}
 COLOURS = 64  # keeps each file small
-OPEN_ALL = "document.querySelectorAll('details').forEach(part => { part.open = true; })"
+OPEN = "kind => document.querySelectorAll(kind).forEach(part => { part.open = true; })"
+ALL = "details:not(.menu, #columns)"  # a menu would lie across a picture
+# The bar at the top would lie across a picture that is taller than the window.
+UNSTICK = "document.querySelector('.top').style.position = 'static'"
 # Picture → what it shows of the demo's page.
 PARTS = {
     "ranking": "#ranking-scroll",
@@ -150,19 +153,20 @@ def photograph(browser: Browser, folder: Path) -> None:
         window.goto(page.as_uri())
         save(window.screenshot(), name)
         if name == "report-answer":
-            window.evaluate(OPEN_ALL)
+            window.evaluate(OPEN, ALL)
+            window.evaluate(UNSTICK)
             for part, selector in PARTS.items():
                 save(window.locator(selector).first.screenshot(), f"report-{part}")
         window.close()
     window = browser.new_page(viewport={"width": 1440, "height": 900})
     window.goto(large_page(folder).as_uri())
-    # The bar at the top would lie across a picture that is taller than the window.
-    window.evaluate("document.querySelector('.top').style.position = 'static'")
-    save(window.locator("#structure").screenshot(), "report-300")
+    window.evaluate(OPEN, "details.part")
+    window.evaluate(UNSTICK)
+    save(window.locator("#structure-section").screenshot(), "report-300")
     window.goto(chosen_page(folder).as_uri())
     save(window.screenshot(), "report-k")
     window.goto(stability_page(folder).as_uri())
-    window.evaluate("document.querySelector('.top').style.position = 'static'")
+    window.evaluate(UNSTICK)
     save(window.screenshot(), "report-stability")
     for part in ("jaccard", "fates", "found", "strengths"):
         save(window.locator(f"#{part}").screenshot(), f"report-{part}")
