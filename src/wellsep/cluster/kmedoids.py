@@ -224,9 +224,9 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def _checked_rows(self, X: Any, *, reset: bool = True) -> Any:
         sparse = "csr" if self.metric in ("euclidean", "cosine") else False
         kinds = [np.float64, np.float32]
-        return name_x(
-            validate_data, self, _plain(X), reset=reset, dtype=kinds, accept_sparse=sparse
-        )
+        if not (hasattr(X, "columns") or sp.issparse(X)):  # which are left to scikit-learn's check
+            X = to_table(X)
+        return name_x(validate_data, self, X, reset=reset, dtype=kinds, accept_sparse=sparse)
 
     def _distances_to_medoids(self, X: Any) -> np.ndarray:
         n = self.n_features_in_
@@ -287,8 +287,3 @@ def _distances_of_mixed(X: Any, medoids: MixedTable) -> np.ndarray:
         )
     k, joined = medoids.n, medoids.followed_by(X)
     return joined.block(np.arange(k, joined.n), np.arange(k))
-
-
-def _plain(X: Any) -> Any:
-    """Frames and sparse matrices are left to scikit-learn's check; all else becomes an array."""
-    return X if hasattr(X, "columns") or sp.issparse(X) else to_table(X)

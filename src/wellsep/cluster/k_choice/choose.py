@@ -510,7 +510,7 @@ def _score(
             continue
         scores = score_partitions(
             cut_rows(job.scored, rows, job.by_distances),
-            labels,
+            partitions,
             specs,
             sample_weight=cut_rows(job.weights, rows),
             noise=job.noise,
