@@ -146,7 +146,8 @@ class Points:
 
     @cached_property
     def device_pull(self) -> Any:
-        return None if self.pull is None else self.space.beside(self.pull)
+        """``pull`` in the library and on the device of X."""
+        return self.device_weights if self.zero is None else self.space.beside(self.pull_or_ones)
 
     @property
     def n(self) -> int:
@@ -155,12 +156,9 @@ class Points:
     @property
     def like(self) -> Any:
         """An array in the library and float type of results."""
-        # Sparse rows are worked on in float64; results have the type that was given.
-        return (
-            np.empty((0, self.X.shape[1]), self.source.dtype)
-            if sp.issparse(self.X)
-            else self.source
-        )
+        if sp.issparse(self.X):  # worked on in float64; results have the type that was given
+            return np.empty((0, self.X.shape[1]), self.source.dtype)
+        return self.source
 
     @property
     def any_zero(self) -> bool:
@@ -317,10 +315,7 @@ class Points:
         return pull / pull.sum()
 
     def sample(self, size: int, random_state: np.random.RandomState) -> Points:
-        """Some points in memory, in their frame; all of them where they are few.
-
-        No more than a few copies of which fit the budget.
-        """
+        """Some points in memory, in their frame: all where they are few, and what memory allows."""
         size = min(size, self.n, max(1, int(budget_bytes() / (32 * self.like.shape[1]))))
         if size == self.n:
             rows, weights = np.arange(self.n), self.pull
