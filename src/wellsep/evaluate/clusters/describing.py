@@ -260,7 +260,7 @@ def describe_clusters(
         raise ValueError(f"ids must have one entry per object ({n}), got {len(names)}.")
     found = describe_partition(data, partition, columns, names, n_exemplars)
     if stability is not None:
-        found = replace(found, **found_again(stability, partition, found.clusters))
+        found = _with_stability(found, stability)
     inside = found.sizes / found.sizes.sum()
     if features is not None or not (inside @ found.negative > MOST_NEGATIVE):
         return found
@@ -360,27 +360,26 @@ def _first(values: np.ndarray, mine: np.ndarray, most: int) -> np.ndarray:
     return np.concatenate([order, np.full(most - len(order), -1)])
 
 
-def found_again(record: Any, partition: Partitions, clusters: tuple[str, ...]) -> dict[str, Any]:
-    """Stability of each cluster, from a record that has the same clusters."""
-    k = len(clusters)
+def _with_stability(found: ClusterDescription, record: Any) -> ClusterDescription:
+    """The same with the stability of each cluster, from a record of the same clusters."""
     wanted = ("clusters", "sizes", "jaccard", "dissolved", "n_draws")
     if not all(hasattr(record, name) for name in wanted):
         raise TypeError(
             f"stability must be what wellsep.stability returns, got {shown(record)}; "
             "leave it out if there is none."
         )
-    sizes = np.bincount(partition.codes[0][partition.codes[0] >= 0], minlength=k)
     given = tuple(str(label) for label in record.clusters)
-    if given != clusters or not np.array_equal(record.sizes, sizes):
+    if given != found.clusters or not np.array_equal(record.sizes, found.sizes):
         raise ValueError(
             "stability must be that of these labels, got one of "
             f"{count(len(given), 'other cluster')}; call wellsep.stability with the same labels."
         )
-    return {
-        "stability": freeze(record.jaccard, float),
-        "dissolved": freeze(record.dissolved),
-        "n_draws": freeze(np.broadcast_to(record.n_draws, k)),
-    }
+    return replace(
+        found,
+        stability=freeze(record.jaccard, float),
+        dissolved=freeze(record.dissolved),
+        n_draws=freeze(np.broadcast_to(record.n_draws, len(given))),
+    )
 
 
 MOST_DESCRIBED = 5  # distinct partitions
@@ -429,7 +428,7 @@ def describe_best(
         objects = described_objects(partition.codes[0])
         described = _describe(spaces[space], partition, objects, X, names)
         if stability is not None:
-            described = replace(described, **found_again(stability, partition, described.clusters))
+            described = _with_stability(described, stability)
         known = "sizes"
         if details is not None and (details.partition, details.space) == (name, space):
             whole = _with_widths(described, details)
