@@ -26,7 +26,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
 from experiments.ace.archive import Entry, names
-from wellsep.compute.statistics import contingency
 from wellsep.evaluate import ranks as ranking
 from wellsep.evaluate.clusters import support
 
@@ -186,9 +185,9 @@ def rows_of(one: Experiment, order: str, runs: Distinct) -> Iterator[dict[str, A
         codes = runs.codes[run]
         voters = support.better_half(rank, runs.weights, int(run))
         every = np.delete(np.arange(len(rank)), run)
-        known, _ = contingency.best_matches(codes, truth)
-        better, _ = contingency.best_matches(codes, runs.codes[voters.runs])
-        all_runs, _ = contingency.best_matches(codes, runs.codes[every])
+        known, _ = support.best_matches(codes, truth)
+        better, _ = support.best_matches(codes, runs.codes[voters.runs])
+        all_runs, _ = support.best_matches(codes, runs.codes[every])
         apart = runs.agreement[run, voters.runs] < 0.9
         others = voters.weights * apart
         like = np.abs(np.log(runs.n_clusters[voters.runs] / runs.n_clusters[run]))

@@ -25,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import wellsep as ws
 from experiments.support.calibrate import BANDS, SHIPPED, bands, brier, reliability, weigh
 from experiments.support.collect import BEST, CLASS, HERE, LEAST
-from wellsep.compute.statistics import contingency
 from wellsep.evaluate.clusters import agreed, support
 
 RESULT = "confirmed.csv"
@@ -63,7 +62,7 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
         codes[first], chance[[order[m] for m in first]], labels_of_best, names_of
     )
     for run in range(min(BEST, len(order))):
-        match, _ = contingency.best_matches(codes[run], truth[None])
+        match, _ = support.best_matches(codes[run], truth[None])
         for c, size in enumerate(np.bincount(codes[run][codes[run] >= 0]).tolist()):
             if size >= LEAST:
                 yield {
