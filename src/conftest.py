@@ -25,7 +25,6 @@ OPTIONAL = {
 # Modules that can be imported without the package, but whose examples use it.
 USED = {
     "wellsep.adapters.anndata": "anndata",
-    "wellsep.adapters.anndata_entries": "anndata",
     "wellsep.adapters.mlflow": "mlflow",
     "wellsep.adapters.optuna": "optuna",
     "wellsep.plot": "matplotlib",

@@ -200,7 +200,7 @@ def command(*words):
 
 found = {name: sentence(lambda: importlib.import_module(name)) for name in (
     "wellsep.deep", "wellsep.deep.sweeps.sweep", "wellsep.deep.methods.dec",
-    "wellsep.deep.sweeps.study")}
+    "wellsep.deep.sweeps.trial")}
 found["train"] = command("train", "-d", "x.npy", "-m", "dec", "-o", "runs")
 found["rank"] = command("rank", "runs", "--device", "cuda", "--cache", "none")
 found["score"] = sentence(lambda: wellsep.silhouette_score([[0.], [1.], [2.]], [0, 0, 1],

@@ -3,8 +3,7 @@
 Each library is imported when it is needed, and named with its extra when it is missing.
 """
 
-from wellsep.adapters.anndata import runs_from_anndata
-from wellsep.adapters.anndata_entries import write_anndata
+from wellsep.adapters.anndata import runs_from_anndata, write_anndata
 from wellsep.adapters.mlflow import log_run, runs_from_mlflow
 from wellsep.adapters.optuna import attach_run, runs_from_optuna
 from wellsep.adapters.sources import load_any

@@ -11,7 +11,7 @@ import numpy as np
 from wellsep._files.limits import is_anndata
 from wellsep._text.sentences import count, quoted
 from wellsep.adapters import runs_from_anndata
-from wellsep.adapters.anndata_entries import read_column, read_space
+from wellsep.adapters.anndata import read_column, read_space
 from wellsep.cli.printing import print_error
 from wellsep.partitions import known_classes
 from wellsep.runs import Runs

@@ -8,10 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from wellsep._checks.arrays import check_choice, check_number
-from wellsep.deep.latent import PAPER, SMALL, LatentClusterer, check_centers
+from wellsep.deep.latent import PAPER, SMALL, FromAutoencoder, LatentClusterer, check_centers
 from wellsep.deep.losses import nearest_center, nearest_two, reconstruction
 from wellsep.deep.networks import NetworkPlan, Shape
-from wellsep.deep.pretrained import FromAutoencoder
 from wellsep.deep.training import Outcome, Stage, Trainer, adam
 
 SIGNS = {"repel": -1.0, "attract": 1.0}

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from wellsep._checks.arrays import check_choice, check_number, check_numbers, to_numpy
-from wellsep.deep.latent import kmeans
+from wellsep.deep.latent import FromAutoencoder, kmeans
 from wellsep.deep.linkage.paths import path_integral
 from wellsep.deep.losses import (
     balanced,
@@ -22,7 +22,6 @@ from wellsep.deep.losses import (
     sharpened,
 )
 from wellsep.deep.networks import DEPICT_LAYERS, NetworkPlan, Shape
-from wellsep.deep.pretrained import FromAutoencoder
 from wellsep.deep.training import Outcome, Stage, Trainer, adam
 
 INITS = ("path-integral", "k-means")
