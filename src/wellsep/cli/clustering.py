@@ -15,15 +15,17 @@ from wellsep._checks.arrays import check_data, spreads_apart
 from wellsep._files.arrays import stored_npy
 from wellsep._text.sentences import count
 from wellsep.cli import methods, options
-from wellsep.cli.deliver import Outputs, check_target, command_of, print_json, write_columns, wrote
-from wellsep.cli.methods import METHODS, clusterer, scaled
-from wellsep.cli.options import (
-    ONE_CLUSTER,
-    parse_count,
-    parse_index,
-    parse_range,
-    parse_settings,
+from wellsep.cli.deliver import (
+    Outputs,
+    check_target,
+    command_of,
+    label_columns,
+    print_json,
+    write_columns,
+    wrote,
 )
+from wellsep.cli.methods import METHODS, clusterer, scaled
+from wellsep.cli.options import ONE_CLUSTER, parse_count, parse_index, parse_range, parse_settings
 from wellsep.cli.printing import print_columns, print_line, progress_bar
 from wellsep.cli.reading import TableReader, named
 from wellsep.cli.wording import in_shell_words, print_sentences
@@ -107,7 +109,7 @@ def choose_k(
             **voting,
         )
     reader.tell()
-    labels = None if output is None else _labels(chosen.labels_for(), names)
+    labels = None if output is None else label_columns(chosen.labels_for(), names)
     page = {"runs": named(reader, X), "features": named(reader, unscaled)}
     outputs.deliver(chosen, _print_chosen, table=labels, **page)
     if chosen.best == 1:
@@ -190,7 +192,7 @@ def cluster(
     fitted = fit_labels(model, X)
     reader.tell()
     if output is not None:
-        write_columns(output, _labels(fitted.labels, names))
+        write_columns(output, label_columns(fitted.labels, names))
     if centers is not None:
         fit = fitted.estimator
         means = fit.means_ if method == "gaussian-mixture" else fit.cluster_centers_
@@ -250,8 +252,3 @@ def _open_map(path: Path, method: str, scale: bool) -> np.ndarray:
             "save the matrix with numpy.save."
         )
     return stored_npy(path, path.name).open()
-
-
-def _labels(labels: Any, ids: np.ndarray | None) -> dict[str, Any]:
-    """The columns of a file of labels."""
-    return ({} if ids is None else {"id": ids}) | {"label": labels}

@@ -24,7 +24,7 @@ from wellsep.cli.printing import (
     progress_bar,
     rows_shown,
 )
-from wellsep.cli.reading import TableReader, named, the_only_one
+from wellsep.cli.reading import TableReader, named
 from wellsep.cli.wording import print_sentences
 from wellsep.records import ChosenK, ClusterDescription, ResolutionTree, Stability
 
@@ -73,10 +73,10 @@ def describe(
     outputs.check(data, labels)
     record = None if stability is None else Stability.load(stability)
     reader = TableReader([data], ids, no_header, columns, labels=[labels], partitions=partitions)
-    X, clusterings = reader.data_and_partitions(data, space)
-    clusters = the_only_one(clusterings, data)
+    X, clusters = reader.data_and_labels(data, space)
+    compared = scaled(X, scale)
     result = ws.describe_clusters(
-        scaled(X, scale),
+        compared,
         clusters,
         reader.features,
         stability=record,
@@ -85,8 +85,7 @@ def describe(
         noise=noise,
     )
     reader.tell()
-    page = {"runs": named(reader, scaled(X, scale)), "labels": clusters}
-    outputs.deliver(result, print_description, **page)
+    outputs.deliver(result, print_description, runs=named(reader, compared), labels=clusters)
 
 
 def print_description(result: ClusterDescription) -> None:
@@ -173,28 +172,24 @@ def stability(
             "say -k 3, or name a label file after the data file."
         )
     values = parse_settings(settings)
-    own: dict[str, Any] = {
-        name: values.pop(name) for name in ("n_splits", "stand_in") if name in values
-    }
-    model = None
-    if n_clusters is not None:
-        model = clusterer(method, n_clusters, settings=values)
-    elif "n_neighbors" in values:
-        own["n_neighbors"] = values.pop("n_neighbors")
-    if model is None and values:
+    # With a method, n_neighbors is its parameter; without one, the classifier's.
+    not_of_method = ("n_splits", "stand_in", *(("n_neighbors",) if n_clusters is None else ()))
+    own: dict[str, Any] = {name: values.pop(name) for name in not_of_method if name in values}
+    if n_clusters is None and values:
         raise ValueError(
             f"settings must be left out without a method, got {', '.join(values)}; say -k 3."
         )
+    model = None if n_clusters is None else clusterer(method, n_clusters, settings=values)
     reader = TableReader([data], ids, no_header, columns, labels=[labels], partitions=partitions)
     if given:
-        X, clusterings = reader.data_and_partitions(data, space)
-        judged = the_only_one(clusterings, data)
+        X, judged = reader.data_and_labels(data, space)
     else:
-        (X, _), judged = reader.data(data, space), None
+        X, judged = reader.data(data, space)[0], None
+    compared = scaled(X, scale)
     with progress_bar(lambda what: "Clustering samples") as told:
         result = ws.stability(
             model,
-            scaled(X, scale),
+            compared,
             judged,
             n_draws=n_draws,
             subsample=subsample,
@@ -204,7 +199,7 @@ def stability(
             progress=told,
         )
     reader.tell()
-    page = {"runs": named(reader, scaled(X, scale)), "features": named(reader, X)}
+    page = {"runs": named(reader, compared), "features": named(reader, X)}
     outputs.deliver(result, print_stability, **page)
 
 

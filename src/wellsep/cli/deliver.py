@@ -80,6 +80,11 @@ def print_json(value: Any) -> None:
     sys.stdout.write(shown + "\n")
 
 
+def label_columns(labels: Any, ids: Any) -> dict[str, Any]:
+    """The columns of a file of labels."""
+    return ({} if ids is None else {"id": ids}) | {"label": labels}
+
+
 def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
     """Write columns as a table; to an npy file the last one."""
     if path.suffix == ".npy":
@@ -97,10 +102,7 @@ def wrote(target: Path) -> None:
 
 
 def check_target(
-    option: str,
-    target: Path | None,
-    endings: Sequence[str] | None,
-    *inputs: Path | str | None,
+    option: str, target: Path | None, endings: Sequence[str] | None, *inputs: Path | str | None
 ) -> None:
     """Refuse a file that cannot be written or that is an input; without endings, such a folder.
 

@@ -11,7 +11,7 @@ import wellsep as ws
 from wellsep._files.limits import is_anndata
 from wellsep._text.sentences import count, need_pandas
 from wellsep.cli import options
-from wellsep.cli.deliver import Outputs
+from wellsep.cli.deliver import Outputs, label_columns
 from wellsep.cli.options import ONE_CLUSTER, cache_folder, parse_range
 from wellsep.cli.printing import print_columns, print_error, progress_bar
 from wellsep.cli.reading import TableReader, named
@@ -104,8 +104,7 @@ def explore(
             progress=told,
         )
     names = found.ids if names is None else names
-    labels = ({} if names is None else {"id": names}) | {"label": found.labels_}
-    outputs.deliver(found, _print_found, table=labels)
+    outputs.deliver(found, _print_found, table=label_columns(found.labels_, names))
     if found.one_cluster:
         raise typer.Exit(ONE_CLUSTER)
 

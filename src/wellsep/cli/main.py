@@ -139,12 +139,10 @@ def _sentence(error: Exception, command: str | None, arguments: Sequence[str]) -
     return f"{type(error).__name__}: {text} (wellsep --debug ... shows where)"
 
 
-def _in_words(text: str, command: str | None, arguments: Sequence[str] | None = None) -> str:
+def _in_words(text: str, command: str | None, arguments: Sequence[str] = ()) -> str:
     """A sentence of the library in the words of the shell, its beginning by the flag given."""
     flags = flags_of(command)
-    if arguments is not None:
-        text = with_its_flag(text, arguments, flags)
-    return in_shell_words(text, flags)
+    return in_shell_words(with_its_flag(text, arguments, flags), flags)
 
 
 def _show_version(asked: bool) -> None:

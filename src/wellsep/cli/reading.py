@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,21 @@ class TableReader:
             for path, name, vector in read
         }
 
+    def data_and_labels(self, data: Path, space: str | None) -> tuple[Any, Any]:
+        """Data, and the labels of the only clustering; an error where there are more, or none."""
+        X, partitions = self.data_and_partitions(data, space)
+        if not partitions:
+            raise ValueError(
+                f"labels must be a file for data without columns of labels, got {data.name} alone; "
+                "name the file after the data file."
+            )
+        if len(partitions) != 1:
+            raise ValueError(
+                f"labels must be one clustering, got {len(partitions)}: {quoted(partitions, 4)}; "
+                "name one with --labels."
+            )
+        return X, next(iter(partitions.values()))
+
     def partitions(self, path: Path) -> tuple[dict[str, Any], np.ndarray | None]:
         """Partitions by name, and the ids of the objects."""
         found, ids, more = _labels(path, self.label_choices[path], gaps=False)
@@ -184,21 +199,6 @@ def _shared_out(
             files = ", ".join(path.name for path in paths)
             raise ValueError(f"{option} must be in one of {files}, got {name!r} in none of them.")
     return {path: tuple(columns) or None for path, columns in own.items()}
-
-
-def the_only_one(partitions: Mapping[str, Any], data: Path) -> Any:
-    """The labels of the only clustering; an error where there are more, or none."""
-    if not partitions:
-        raise ValueError(
-            f"labels must be a file for data without columns of labels, got {data.name} alone; "
-            "name the file after the data file."
-        )
-    if len(partitions) != 1:
-        raise ValueError(
-            f"labels must be one clustering, got {len(partitions)}: {quoted(partitions, 4)}; "
-            "name one with --labels."
-        )
-    return next(iter(partitions.values()))
 
 
 def truth_file(truth: str | None, sources: Sequence[str]) -> Path | None:

@@ -22,13 +22,7 @@ from wellsep.cli.deliver import (
     wrote,
 )
 from wellsep.cli.printing import print_line
-from wellsep.cli.reading import (
-    TableReader,
-    named,
-    read_objects,
-    read_truth,
-    truth_file,
-)
+from wellsep.cli.reading import TableReader, named, read_objects, read_truth, truth_file
 from wellsep.cli.wording import print_sentences
 
 OF_ONE_FILE = ("ChosenK", "Stability")  # results that are made from one data file

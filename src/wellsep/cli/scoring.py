@@ -13,13 +13,7 @@ from wellsep._text.sentences import cell, meant, shown
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, print_json
 from wellsep.cli.options import parse_index
-from wellsep.cli.printing import (
-    ALL_ROWS,
-    print_columns,
-    print_in_parts,
-    print_line,
-    rows_shown,
-)
+from wellsep.cli.printing import ALL_ROWS, print_columns, print_in_parts, print_line, rows_shown
 from wellsep.cli.reading import TableReader
 from wellsep.cli.wording import print_sentences
 
