@@ -31,7 +31,7 @@ from wellsep.cluster.worker_processes import Progress
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.judging import judge
-from wellsep.evaluate.scoring.workers import tell
+from wellsep.evaluate.scoring.spaces import tell
 from wellsep.evaluate.structure import structure_of
 from wellsep.explorer import candidates
 from wellsep.explorer.candidates import Job

@@ -33,7 +33,7 @@ from wellsep.evaluate.certainty.half_samples import (
 from wellsep.evaluate.options import Calling, Progress
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.evaluate.scores import NothingToRank, Scores
-from wellsep.evaluate.scoring.workers import Team, over_spaces, tell
+from wellsep.evaluate.scoring.spaces import Team, over_spaces, tell
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.rule import mean_agreement, on_one_scale
 from wellsep.indices.external import adjusted_rand
