@@ -189,14 +189,7 @@ class Partitions:
         return len(self.names)
 
     def __getitem__(self, m: int) -> Partitions:
-        m = range(len(self))[m]
-        return Partitions(
-            self.codes[m : m + 1],
-            (self.classes[m],),
-            (self.names[m],),
-            self.coverage[m : m + 1],
-            self.priced,
-        )
+        return self.subset([range(len(self))[m]])
 
     def __iter__(self) -> Iterator[Partitions]:
         return (self[m] for m in range(len(self)))
@@ -219,12 +212,7 @@ def encode(
             raise ValueError(f"{name} must be one clustering, got {len(labels)}.")
         _check_length(labels.n_objects, n_objects, name)
         return labels
-    check_choice("noise", noise, NOISE_POLICIES)
-    vector = as_labels(labels, name)
-    length = n_objects if n_objects is not None else len(vector)
-    codes, classes = _encode(vector, length, noise, name)
-    coverage = np.array([(codes >= 0).mean()])
-    return Partitions(codes[None], (classes,), (name,), coverage, noise == "penalize")
+    return Partitions.from_labels({name: labels}, n_objects=n_objects, noise=noise)
 
 
 def known_classes(truth: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -331,8 +319,10 @@ def _encode(
     _check_length(len(vector), length, label)
     if len(vector) == 0:
         raise ValueError(f"{label} must not be empty.")
-    vector = merge_noise(vector)
     classes, codes = _distinct(vector)
+    if vector.dtype.kind == "i" and classes[0] < NOISE:
+        vector = merge_noise(vector)
+        classes, codes = _distinct(vector)
     if vector.dtype.kind != "i" or classes[0] != NOISE:
         return codes, classes
     noisy = codes == 0

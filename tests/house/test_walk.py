@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from house import walking
 
-MOST_NAMES = 62  # of compute that other rooms use; they shall be 60
+MOST_NAMES = 60  # of compute that other rooms use
 # `prepare` and `open_state` stand beside the class of which they may load another kind.
 OPENED_WHERE_THEY_ARE_DEFINED = {
     "wellsep.compute.kmeans.prepared_points",

@@ -115,7 +115,11 @@ def open_task(
     """Check X, labels, weights and centres for these indices; in memory or on Dask."""
     if is_dask(X):
         return _task_on_dask(X, labels, asked, sample_weight, noise, device, centers)
-    data, weights = open_data(X, asked), None
+    data, weights = as_distances(X, asked), None
+    if not isinstance(data, PairSpace):
+        data = check_data(data, sparse=True)
+    if sp.issparse(data):
+        _refuse_sparse(asked)
     if sample_weight is not None:
         weights = check_weights(sample_weight, data.shape[0])
         _refuse_weights(asked)
@@ -172,27 +176,15 @@ def on_dask(index: Index, params: Mapping[str, Any] | None = None) -> bool:
     return {w.name for w in wanted} <= IN_CHUNKS
 
 
-def open_data(X: Any, asked: list[ParsedIndex]) -> Any:
-    """X checked: coordinates, or a space of distances where X or an index says so."""
-    if takes_distances(*asked[0]):
-        X = as_distances(X, asked)
-    if isinstance(X, PairSpace):
-        return X
-    X = check_data(X, sparse=True)
-    if sp.issparse(X):
-        _refuse_sparse(asked)
-    return X
-
-
 def as_distances(X: Any, asked: list[ParsedIndex]) -> Any:
     """A matrix or a mixed table as a space of distances, where an index says that it is one.
 
     Tensors stay what they are: they are checked where they lie.
     """
+    if not takes_distances(*asked[0]):
+        return X
     foreign = hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
     if isinstance(X, PairSpace) or foreign or is_torch(X) or is_dask(X):
-        return X
-    if not takes_distances(*asked[0]):
         return X
     return find(asked[0][1]["metric"]).opens(X)  # type: ignore[misc]
 

@@ -54,6 +54,7 @@ class Space:
     own_metric: str | None = None  # of a space that has distances in place of coordinates
     _views: dict = field(default_factory=dict)
 
+    xp: ClassVar[Any] = np  # the array-API namespace of X; NumPy for sparse matrices
     on_device: ClassVar[bool] = False  # X lies on an accelerator
     one_caller: ClassVar[bool] = False  # the library has threads of its own: few, large pieces
     block_rows: ClassVar[int] = ROWS  # of one side of a block of distances
@@ -62,11 +63,6 @@ class Space:
     few_entries: ClassVar[int] = 1 << 14  # that are summed over clusters one by one
     own_from_products: ClassVar[bool] = False  # differences from centres would fill the matrix
     centre_products: ClassVar[Any] = staticmethod(dense_products)  # blocks for nearest centres
-
-    @cached_property
-    def xp(self) -> Any:
-        """The array-API namespace of X; NumPy for sparse matrices."""
-        return np
 
     @property
     def n(self) -> int:

@@ -127,16 +127,15 @@ class Chunks:
         kernel: Callable[..., Any],
         *shared: Any,
         beside: Sequence[da.Array | None] = (),
-        which: Sequence[int] | None = None,
         checked: bool = False,
     ) -> Any:
         """``kernel(X, *beside, *shared, start)`` of every portion, added up.
 
-        ``beside`` are arrays chunked like the rows along their last axis, or None. ``which`` goes
-        through some portions only. With ``checked`` NaN and infinity are refused.
+        ``beside`` are arrays chunked like the rows along their last axis, or None. With
+        ``checked`` NaN and infinity are refused.
         """
         rows, beside = self._own(beside)
-        calls = rows._calls(kernel, shared, beside, which, checked=checked, added=True)
+        calls = rows._calls(kernel, shared, beside, checked=checked, added=True)
         graph, parts = rows._fused(*calls, beside)
         return dask.compute(Delayed(add_tree(graph, parts), graph))[0]
 
@@ -147,14 +146,13 @@ class Chunks:
         beside: Sequence[da.Array | None] = (),
         which: Sequence[int] | None = None,
         whole: bool = False,
-        added: bool = False,
     ) -> list[Any]:
         """What the kernel returns for every portion, or for every chunk (``whole``).
 
-        With ``added`` that is the sum over pieces of it.
+        ``which`` goes through some of them only.
         """
         rows, beside = self._own(beside)
-        calls = rows._calls(kernel, shared, beside, which, whole=whole, added=added)
+        calls = rows._calls(kernel, shared, beside, which=which, whole=whole)
         graph, parts = rows._fused(*calls, beside)
         name = f"{parts[0][0]}-all"
         graph[name] = (list, parts)
@@ -173,7 +171,7 @@ class Chunks:
         name = f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}"
         tail = () if width is None else (0,)
         graph, _ = self._calls(
-            kernel, shared, beside, None, whole=True, checked=checked, lazily=(name, tail)
+            kernel, shared, beside, whole=True, checked=checked, lazily=(name, tail)
         )
         sizes = (self.sizes,) if width is None else (self.sizes, (width,))
         return da.Array(self._layer(name, graph, beside), name, chunks=sizes, dtype=dtype)
@@ -220,7 +218,7 @@ class Chunks:
         kernel: Callable[..., Any],
         shared: tuple[Any, ...],
         beside: Sequence[da.Array | None],
-        which: Sequence[int] | None,
+        which: Sequence[int] | None = None,
         whole: bool = False,
         checked: bool = False,
         added: bool = False,
