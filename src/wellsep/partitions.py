@@ -111,7 +111,7 @@ class Partitions:
             codes=codes,
             classes=tuple(classes),
             names=tuple(vectors),
-            coverage=(codes >= 0).mean(axis=1),
+            coverage=np.array([np.count_nonzero(row >= 0) for row in codes]) / length,
             priced=noise == "penalize",
         )
 
@@ -128,7 +128,7 @@ class Partitions:
     @cached_property
     def offsets(self) -> np.ndarray:
         """Where each partition's clusters begin in a list of all; the last is their total."""
-        return np.concatenate([[0], np.cumsum(self.n_clusters)])
+        return offsets_of(self.n_clusters)
 
     @cached_property
     def n_counted(self) -> np.ndarray:
@@ -356,6 +356,13 @@ def _distinct(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return (present + low).astype(vector.dtype), place[shifted]
     classes, inverse = np.unique(vector, return_inverse=True)
     return classes, inverse.reshape(-1).astype(np.int32)
+
+
+def offsets_of(counts: np.ndarray) -> np.ndarray:
+    """Where each of consecutive groups of so many begins, and where the last ends."""
+    offsets = np.zeros(len(counts) + 1, dtype=np.intp)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
 
 
 def is_noise(classes: np.ndarray) -> np.ndarray:

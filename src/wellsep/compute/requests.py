@@ -11,7 +11,7 @@ import numpy as np
 
 from wellsep._threads import budget_bytes, in_threads, merge
 from wellsep.compute.data.rows import Space, host
-from wellsep.partitions import Partitions
+from wellsep.partitions import Partitions, offsets_of
 
 Strips = Callable[..., Iterator[tuple[slice, Any]]]
 SHARES, LEAST_ROWS = 8, 1 << 14  # blocks that threads share, and rows that are worth one
@@ -37,7 +37,7 @@ class Block:
     @cached_property
     def offsets(self) -> np.ndarray:
         """(M + 1,) where the clusters of each partition begin among all."""
-        return np.concatenate([[0], np.cumsum(self.n_clusters)])
+        return offsets_of(self.n_clusters)
 
     @cached_property
     def weights_or_ones(self) -> np.ndarray:

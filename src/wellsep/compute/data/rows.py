@@ -26,6 +26,7 @@ from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
 from wellsep.compute.metrics.squares import numpy_squares, rows_of
 from wellsep.compute.metrics.table import find
 from wellsep.distances.base import check_matrix, clean_matrix
+from wellsep.partitions import offsets_of
 
 AXIS_ROWS = 64  # looked at to see whether all rows point the same way
 ALIKE = 1e-2  # squared differences of unit rows up to which they do
@@ -231,7 +232,7 @@ class Space:
             table = one_hot(codes, n_clusters, weights).T.astype(dtype)
             return sp.csr_array(table) if sparse else table.toarray()
         # Without the detour over objects × clusters.
-        b, offsets = codes.shape[1], np.concatenate([[0], np.cumsum(n_clusters)])
+        b, offsets = codes.shape[1], offsets_of(n_clusters)
         small = codes.astype(np.int16) if offsets.max() < 1 << 15 else codes  # sorts by digits
         order = np.argsort(small, axis=1, kind="stable").astype(np.int32)
         places = codes + offsets[:-1, None]
@@ -239,7 +240,7 @@ class Space:
             order = order[np.arange(b) >= (codes < 0).sum(axis=1)[:, None]]
             places = places[codes >= 0]
         sizes = np.bincount(places.ravel(), minlength=int(offsets[-1]))
-        pointer = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        pointer = offsets_of(sizes).astype(np.int32)
         entries = (np.ones(order.size, dtype), order.ravel(), pointer)
         return sp.csr_array(entries, shape=(int(offsets[-1]), b))
 
@@ -248,7 +249,7 @@ class Space:
 
         Those of a batch have equally many clusters. Here one by one: their tables stay in cache.
         """
-        edges = np.concatenate([[0], np.cumsum(n_clusters)]).tolist()
+        edges = offsets_of(n_clusters).tolist()
         for m, (start, stop) in enumerate(pairwise(edges)):
             yield np.array([m]), slice(start, stop)
 
@@ -443,12 +444,12 @@ class SparseSpace(Space):
 def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | None) -> sp.csr_array:
     """(n, ΣK) memberships of all partitions side by side; ``codes`` (M, n)."""
     n = codes.shape[1]
-    offsets = np.concatenate([[0], np.cumsum(n_clusters)])
+    offsets = offsets_of(n_clusters)
     columns = (codes + offsets[:-1, None]).T  # (n, M)
     counted = (codes >= 0).T
     values = np.ones(n) if weights is None else weights
     data = np.broadcast_to(values[:, None], counted.shape)[counted]
-    pointer = np.concatenate([[0], np.cumsum(counted.sum(axis=1))])
+    pointer = offsets_of(counted.sum(axis=1))
     return sp.csr_array((data, columns[counted], pointer), shape=(n, int(offsets[-1])))
 
 

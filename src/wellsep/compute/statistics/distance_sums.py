@@ -176,8 +176,8 @@ def provide_pairs(task: Any, wants: list[Want]) -> Steps:
     for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
         mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
         for w in [w for w in mine if w.get("each")]:
-            which = range(len(task.partitions))
-            found[w] = [_alone(task.subset([m]), w) for m in which]
+            values = own_sums if w.name == "within_distances" else width_values
+            found[w] = [values(task.subset([m]), w) for m in range(len(task.partitions))]
         rest = [w for w in mine if w not in found]
         within = [w for w in rest if w.name == "within_distances" and metric.linear]
         widths = [w for w in rest if w.name == "widths" and metric.sums is not None]
@@ -194,19 +194,14 @@ def provide_pairs(task: Any, wants: list[Want]) -> Steps:
     return found
 
 
-def _alone(task: Any, w: Want) -> Any:
-    """(n,) widths, or distances within clusters, of the objects of the only partition."""
-    return own_sums(task, w) if w.name == "within_distances" else run(task, width_values(task, w))
-
-
-def width_values(task: Any, wanted: Want) -> Steps:
+def width_values(task: Any, wanted: Want) -> Any:
     """(n,) silhouette widths of the only partition; lazy where X is on Dask."""
     metric, singleton = find(wanted.get("metric", "euclidean")), wanted.get("singleton", 0)
     if metric.sums is not None:
-        size, sums = yield Pass(sums_of_rows, (metric,))
+        size, sums = task.fold([Pass(sums_of_rows, (metric,))])[0]
         given = metric, size, sums, widths_of_block, singleton
         return task.values(Pass(from_row_sums, given, len(sums)))
-    size = yield Pass(masses)
+    size = task.fold([Pass(masses)])[0]
     return task.fold_strips(strips, pair_sums, widths_of_block, metric, size, singleton, each=True)
 
 
@@ -467,10 +462,7 @@ def sampled_widths(
 
 
 def _take(task: Task, targets: np.ndarray) -> Sample:
-    codes = task.partitions.codes[0]
-    mass = _masses(codes, task.weights)
-    at = _locate(mass, targets)
-    return Sample(task.space.X[at], codes[at], mass[at])
+    return _of_chunk(task.space.X, task.partitions.codes[0], task.weights, {0: targets}, 0)
 
 
 def _take_from_chunks(task: Any, targets: np.ndarray) -> Sample:
@@ -496,21 +488,16 @@ def _of_chunk(
     X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, wanted: dict[int, np.ndarray],
     start: int,
 ) -> Sample:  # fmt: skip
+    """The objects in which the running sum of weights passes the wanted targets."""
     mass = _masses(codes, weights)
-    at = _locate(mass, wanted[start])
+    last = int(np.flatnonzero(mass)[-1])
+    at = np.minimum(np.searchsorted(np.cumsum(mass), wanted[start], side="right"), last)
     return Sample(X[at], codes[at], mass[at])
 
 
 def _masses(codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """(b,) what each object weighs in a draw; 0 if it is not counted."""
     return np.where(codes >= 0, 1.0 if weights is None else weights, 0.0)
-
-
-def _locate(mass: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Rows in which running sums of ``mass`` pass the targets."""
-    course = np.cumsum(mass)
-    last = int(np.flatnonzero(mass)[-1])
-    return np.minimum(np.searchsorted(course, targets, side="right"), last)
 
 
 def sample_sums(block: Block, sample: np.ndarray, metric: Metric) -> np.ndarray:
