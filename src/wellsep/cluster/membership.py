@@ -336,10 +336,7 @@ def _place_noise(around: Around, t: int, n_jobs: int | None) -> tuple[np.ndarray
 
 
 def most_voted(voted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per object the code that most neighbours have, the place of its nearest voter, its votes.
-
-    ``voted`` (n, t) has the codes of the neighbours of each object, the nearest first.
-    """
+    """Per object the code that most have in ``voted`` (n, t), the place of the first, its votes."""
     votes = (voted[:, :, None] == voted[:, None, :]).sum(axis=2)  # for the code of each
     places = votes.argmax(axis=1)
     rows = np.arange(len(voted))

@@ -173,10 +173,8 @@ class RobustResult(NamedTuple):
 
 
 def robust_kmeans(points: Points, given: FitInput, progress: NoProgress) -> RobustResult:
-    """cf-means, then Lloyd steps without the farthest points, decided anew in every step.
-
-    They start from centres that outliers did not move: trimming alone keeps centres on outliers.
-    """
+    """cf-means, then Lloyd steps without the farthest points, decided anew in every step."""
+    # Trimming alone keeps centres on outliers: it starts from centres that these did not move.
     search, share = given.options
     ended = cfmeans(points, given._replace(options=search), progress)
     if share is None:

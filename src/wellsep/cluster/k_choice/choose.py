@@ -93,10 +93,7 @@ class Voter(NamedTuple):
 
 
 def parse_voters(indices: Any, *, distances: bool = False) -> list[Voter]:
-    """Names and (name, parameters) pairs; duplicates collapse.
-
-    Where X holds distances, an index named without parameters is computed from them.
-    """
+    """Voters by name, each once; where X holds distances, indices without parameters take them."""
     single = isinstance(indices, str) or is_pair(indices)
     specs = (
         [indices]

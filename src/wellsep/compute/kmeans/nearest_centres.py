@@ -130,10 +130,7 @@ def _share_out(X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], No
 
 
 class _Looked:
-    """Rows of X about an offset, block by block, and whether the squares of all are below a limit.
-
-    NaN is not.
-    """
+    """Rows of X about an offset, block by block; ``safe`` if all squares are below a limit."""
 
     def __init__(self, X: np.ndarray, shift: np.ndarray | None, limit: float):
         self.X, self.dtype, self.shape = X, X.dtype, X.shape
@@ -152,7 +149,7 @@ class _Looked:
             np.subtract(block.reshape(-1), self.tiled[: block.size], out=kept.reshape(-1))
             block = kept
         flat = block.reshape(-1)
-        self.safe &= float(flat @ flat) < self.limit
+        self.safe &= float(flat @ flat) < self.limit  # NaN is not
         return block
 
 

@@ -123,10 +123,7 @@ class Points:
 
     @cached_property
     def norms(self) -> Any:
-        """(n,) squared norm of each row; that of a zero row is one.
-
-        As if it had length one along an axis of its own: at distance 1 from every centre.
-        """
+        """(n,) squared norm of each row; 1 of a zero row, as if along an axis of its own."""
         norms = self.space.norms()
         if self.zero is None:
             return norms

@@ -19,10 +19,7 @@ ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
 
 
 def check_init(init: Any) -> tuple[Any, bool]:
-    """A known name, a function or an array, and whether it is an array of centres.
-
-    The array's shape is judged when X is known.
-    """
+    """A known name, a function or an array, whose shape is judged later; and whether an array."""
     if isinstance(init, str):
         return check_choice("init", init, STARTS), False
     return init, not callable(init)
