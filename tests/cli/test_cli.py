@@ -252,6 +252,17 @@ def test_help_imports_the_command_line_alone():
     assert {room for room in rooms if not room.startswith("_")} == {"cli"}
 
 
+@pytest.mark.parametrize(
+    "name", ["explore", "rank", "score", "train", "report", "explain", "settle", "indices"]
+)
+def test_the_flags_of_a_command_are_told_without_scikit_learn(name):
+    # It takes longest to import, and the shell asks for the flags at each completion.
+    code = f"import sys; from wellsep.cli.main import main; main(['{name}', '--help']);"
+    code += "print(sorted({'sklearn', 'pandas', 'torch'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_the_module_can_be_run(files):
     command = [sys.executable, "-m", "wellsep.cli.main", "score", "data.csv", "absent.csv"]
     done = subprocess.run(command, cwd=files[0], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The command line app: what its words do before a command runs, and the exit codes."""
+"""The command line app: warnings, errors and exit codes of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that rank a folder of runs and explain a saved ranking."""
+"""The command that ranks runs."""
 
 from __future__ import annotations
 
