@@ -169,14 +169,21 @@ def measure(
     t = check_count("n_neighbors", n_neighbors)
     _warn_of_small_clusters(partition.codes[0], t)
     objects, support, radii, clusters = _measure(around, t, effective_n_jobs(check_jobs(n_jobs)))
+    codes, classes = partition.codes[0], partition.classes[0]
+    counted, best = np.flatnonzero(codes >= 0), codes.copy()
+    every = len(counted) == len(codes)
+    if len(counted) > 1 and len(classes) > 1:
+        some = around if every else around.take(counted)
+        best[counted] = best_supported(some, radii[counted], t, n_jobs=n_jobs)
+    better = classes[np.maximum(best, 0)]
     return LocalConnectivity(
         objects=objects,
         clusters=clusters,
         maximum=float(clusters.max()),
         mean=float(clusters.mean()),
         n_witnesses=support,
-        better_cluster=_better(around, partition, radii, t, n_jobs),
-        labels=partition.classes[0],
+        better_cluster=better if every else np.where(codes >= 0, better, NOISE),
+        labels=classes,
         radii=radii * unit,
         n_neighbors=t,
         coverage=float(partition.coverage[0]),
@@ -228,18 +235,3 @@ def _warn_of_small_clusters(codes: np.ndarray, t: int) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def _better(
-    around: Around, partition: Partitions, radii: np.ndarray, t: int, n_jobs: int | None
-) -> np.ndarray:
-    """The label of the cluster that supports each object best."""
-    codes, classes = partition.codes[0], partition.classes[0]
-    counted = np.flatnonzero(codes >= 0)
-    every = len(counted) == len(codes)
-    best = codes.copy()
-    if len(counted) > 1 and len(classes) > 1:
-        some = around if every else around.take(counted)
-        best[counted] = best_supported(some, radii[counted], t, n_jobs=n_jobs)
-    labels: np.ndarray = classes[np.maximum(best, 0)]
-    return labels if every else np.where(codes >= 0, labels, NOISE)

@@ -60,6 +60,57 @@ class Reading:
     span: np.ndarray  # (p,) range of its values; 1 where all are equal
     weights: Mapping[str, float]
 
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, Any],
+        asymmetric: tuple[str, ...],
+        ordered: Mapping[str, Sequence[Any]],
+        weights: Mapping[str, float],
+    ) -> Reading:
+        """Ranges and codes of a table, which stay those of all its objects."""
+        levels = {
+            name: list(found)
+            for name, column in columns.items()
+            if (found := ordered.get(name, getattr(column, "levels", None))) is not None
+            and name not in asymmetric
+        }
+        places: dict[str, Mapping[Any, int]] = {name: {False: 0, True: 1} for name in asymmetric}
+        low, span = [], []
+        for name, column in columns.items():
+            if name in asymmetric:
+                continue
+            if name not in levels and not isinstance(column, np.ndarray):
+                places[name] = _extended({}, column)
+                continue
+            values = _number(column, name, levels)
+            some = values[~np.isnan(values)]
+            low.append(float(some.min()) if len(some) else 0.0)
+            wide = float(some.max()) - low[-1] if len(some) else 0.0
+            span.append(wide if wide > 0 else 1.0)
+        names = tuple(columns)
+        return cls(names, levels, asymmetric, places, np.array(low), np.array(span), weights)
+
+    def check(self, columns: Mapping[str, Any]) -> None:
+        """Refuse a table whose columns are not those of this reading, or are of another kind."""
+        missing = [name for name in self.names if name not in columns]
+        unknown = [name for name in columns if name not in self.names]
+        if missing or unknown:
+            wrong = f"without {quoted(missing)}" if missing else f"with {quoted(unknown)}"
+            raise ValueError(
+                f"the new rows must have the columns {quoted(self.names)}, got a table {wrong}."
+            )
+        for name, column in columns.items():
+            if name in self.asymmetric or name in self.ordered:
+                continue
+            numbers, before = isinstance(column, np.ndarray), name not in self.places
+            if numbers != before and not all(_is_missing(v) for v in column):
+                kinds = ("numbers", "categories")
+                raise TypeError(
+                    f"column {name!r} of the new rows must hold {kinds[not before]} as in the first, "
+                    f"got {kinds[not numbers]}."
+                )
+
     def knowing(self, columns: Mapping[str, Any]) -> Reading:
         """The same reading with codes for the categories that are new in these columns."""
         new = {
@@ -94,71 +145,21 @@ class Reading:
             np.array([self.weights[name] for name in of_codes], dtype=float),
         )
 
-
-def values_of(columns: Columns, reading: Reading) -> dict[str, Any]:
-    """Name → values as they were read: numbers, or words; NaN or None where one is missing."""
-    found: dict[str, Any] = {}
-    numbers = np.where(columns.known, columns.numbers * reading.span + reading.low, np.nan)
-    p = q = 0
-    for name in reading.names:
-        if name in reading.places:
-            words = list(reading.places[name])
-            found[name] = [None if code == MISSING else words[code] for code in columns.codes[:, q]]
-            q += 1
-        else:
-            found[name], p = numbers[:, p], p + 1
-    return found
-
-
-def reading_of(
-    columns: Mapping[str, Any],
-    asymmetric: tuple[str, ...],
-    ordered: Mapping[str, Sequence[Any]],
-    weights: Mapping[str, float],
-) -> Reading:
-    """Ranges and codes of a table, which stay those of all its objects."""
-    levels = {
-        name: list(found)
-        for name, column in columns.items()
-        if (found := ordered.get(name, getattr(column, "levels", None))) is not None
-        and name not in asymmetric
-    }
-    places: dict[str, Mapping[Any, int]] = {name: {False: 0, True: 1} for name in asymmetric}
-    low, span = [], []
-    for name, column in columns.items():
-        if name in asymmetric:
-            continue
-        if name not in levels and not isinstance(column, np.ndarray):
-            places[name] = _extended({}, column)
-            continue
-        values = _number(column, name, levels)
-        some = values[~np.isnan(values)]
-        low.append(float(some.min()) if len(some) else 0.0)
-        wide = float(some.max()) - low[-1] if len(some) else 0.0
-        span.append(wide if wide > 0 else 1.0)
-    names = tuple(columns)
-    return Reading(names, levels, asymmetric, places, np.array(low), np.array(span), weights)
-
-
-def check_columns(columns: Mapping[str, Any], reading: Reading) -> None:
-    """Refuse a table whose columns are not those of the reading, or are of another kind."""
-    missing = [name for name in reading.names if name not in columns]
-    unknown = [name for name in columns if name not in reading.names]
-    if missing or unknown:
-        wrong = f"without {quoted(missing)}" if missing else f"with {quoted(unknown)}"
-        raise ValueError(
-            f"the new rows must have the columns {quoted(reading.names)}, got a table {wrong}."
-        )
-    for name, column in columns.items():
-        if name in reading.asymmetric or name in reading.ordered:
-            continue
-        numbers, before = isinstance(column, np.ndarray), name not in reading.places
-        if numbers != before and not all(_is_missing(v) for v in column):
-            kinds = ("numbers", "categories")
-            raise TypeError(
-                f"column {name!r} of the new rows must hold {kinds[not before]} as in the first, "
-                f"got {kinds[not numbers]}."
-            )
+    def values(self, columns: Columns) -> dict[str, Any]:
+        """Name → values as they were read: numbers, or words; NaN or None where one is missing."""
+        found: dict[str, Any] = {}
+        numbers = np.where(columns.known, columns.numbers * self.span + self.low, np.nan)
+        p = q = 0
+        for name in self.names:
+            if name in self.places:
+                words = list(self.places[name])
+                found[name] = [
+                    None if code == MISSING else words[code] for code in columns.codes[:, q]
+                ]
+                q += 1
+            else:
+                found[name], p = numbers[:, p], p + 1
+        return found
 
 
 def read_columns(frame: Any) -> dict[str, Any]:

@@ -11,14 +11,7 @@ from scipy.spatial.distance import cdist
 from wellsep._checks.arrays import check_number, check_positions
 from wellsep._checks.values import check_items, check_mapping
 from wellsep._text.sentences import quoted, shown
-from wellsep.compute.data.mixed_columns import (
-    MISSING,
-    Columns,
-    check_columns,
-    read_columns,
-    reading_of,
-    values_of,
-)
+from wellsep.compute.data.mixed_columns import MISSING, Columns, Reading, read_columns
 from wellsep.distances.base import PairSpace
 
 
@@ -96,7 +89,7 @@ class MixedTable(PairSpace):
             raise ValueError("weights must have at least one positive value, got zeros only.")
         self.n, self.names = n, None
         self.columns = tuple(columns)
-        self._reading = reading_of(columns, asymmetric, ordered, weight)
+        self._reading = Reading.of(columns, asymmetric, ordered, weight)
         self._columns, self._unit = self._reading.read(columns), 1.0
 
     @property
@@ -145,7 +138,7 @@ class MixedTable(PairSpace):
 
         An ordered category is the number of its level.
         """
-        return values_of(self._columns, self._reading)
+        return self._reading.values(self._columns)
 
     def followed_by(self, frame: Any) -> MixedTable:
         """The same table with rows of another frame after its own, read as its own are.
@@ -167,7 +160,7 @@ class MixedTable(PairSpace):
         [[0.125, 0.875], [1.25, 0.75]]
         """
         columns = read_columns(frame)
-        check_columns(columns, self._reading)
+        self._reading.check(columns)
         part = self.take(np.arange(self.n))
         part._reading = self._reading.knowing(columns)
         part._columns = self._columns.followed_by(part._reading.read(columns))
