@@ -16,6 +16,7 @@ from wellsep.plot.display import (
     answer_of,
     as_written,
     draw_scatter,
+    encoded,
     ground,
     heat_size,
     ink,
@@ -27,7 +28,6 @@ from wellsep.plot.display import (
 )
 from wellsep.report.figures.ace import SpaceAgreement, fates, space_agreement, space_order
 from wellsep.report.figures.runs import RunAgreement, run_agreement
-from wellsep.report.sections.scatter import encoded
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from wellsep._checks.arrays import to_numpy
 from wellsep._text.sentences import DIVERGING, SURFACES, colour_of, mark_of
 from wellsep.evaluate import AceResult, Judgement, Ranking
+from wellsep.partitions import encode
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 MOST_NAMED = 40  # names written next to a heat map
@@ -205,6 +206,12 @@ def heat_size(names: tuple[str, ...]) -> tuple[float, float]:
     named = names if len(names) <= MOST_NAMED else ()
     side = max(3.8, 0.13 * len(named))
     return side + 1.3 + 0.08 * max(map(len, named), default=0), side + 0.8
+
+
+def encoded(labels: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+    """(n,) numbers of the clusters, -1 = noise, and what they are called."""
+    found = encode(to_numpy(labels), noise="exclude")
+    return found.codes[0], tuple(str(label) for label in found.classes[0])
 
 
 def labels_of(estimator: Any, X: Any) -> np.ndarray:

@@ -20,6 +20,7 @@ from wellsep.plot.display import (
     as_written,
     centers_of,
     draw_scatter,
+    encoded,
     finish,
     ground,
     ink,
@@ -30,7 +31,6 @@ from wellsep.plot.display import (
     tint,
 )
 from wellsep.report.sections.objects import Silhouettes, Strips, silhouette_figure, strip_figure
-from wellsep.report.sections.scatter import encoded
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 
 

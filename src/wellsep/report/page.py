@@ -321,15 +321,12 @@ def data_digest(partitions: Mapping[str, Any], spaces: Mapping[str, Any]) -> str
         parts += [str(name), values if plain else "\n".join(map(str, values.tolist()))]
     for name, space in spaces.items():
         rows = np.unique(np.linspace(0, max(space.shape[0] - 1, 0), LOOK).astype(np.intp))
-        parts += [str(name), str(tuple(space.shape)), *_some(space, rows)]
+        if isinstance(space, PairSpace):
+            some = [space.block(rows, rows)] if space.complete else space.contents()
+        elif sp.issparse(space):
+            part = space[rows]
+            some = [part.data, part.indices, part.indptr]
+        else:
+            some = [np.asarray(space[rows])]
+        parts += [str(name), str(tuple(space.shape)), *some]
     return digest(*parts)
-
-
-def _some(space: Any, rows: np.ndarray) -> list[Any]:
-    """What a few objects of a space are: rows, entries of sparse rows, or distances."""
-    if isinstance(space, PairSpace):
-        return [space.block(rows, rows)] if space.complete else space.contents()
-    if sp.issparse(space):
-        part = space[rows]
-        return [part.data, part.indices, part.indptr]
-    return [np.asarray(space[rows])]

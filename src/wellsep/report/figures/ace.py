@@ -94,11 +94,11 @@ def steps_figure(result: AceResult) -> Steps:
     weight = np.zeros(n)
     weight[list(result.winner.spaces)] = result.winner.weights
     steps = [Step("spaces", n, f"{count(n, 'embedding')} judge the clusterings.", (True,) * n)]
-    modal = [f != "dip" for f in fate]
+    modal = tuple(f != "dip" for f in fate)
     if result.dip:
         if result.screen.none_passed:
             sentence = "No embedding passes the dip test, so all stay; read the answer with care."
-            steps.append(Step("have more than one mode", 0, sentence, tuple(modal)))
+            steps.append(Step("have more than one mode", 0, sentence, modal))
         else:
             several = sum(modal) - len(result.untested)
             sentence = (
@@ -109,20 +109,20 @@ def steps_figure(result: AceResult) -> Steps:
             if result.untested:
                 sentence += f" It is undefined in {len(result.untested)} more, which stay."
                 title = "stay after the dip test"
-            steps.append(Step(title, sum(modal), sentence, tuple(modal)))
-    telling = [f not in ("dip", "constant") for f in fate]
+            steps.append(Step(title, sum(modal), sentence, modal))
+    telling = tuple(f not in ("dip", "constant") for f in fate)
     if telling != modal:
         sentence = "The others give every clustering the same score."
-        steps.append(Step("tell clusterings apart", sum(telling), sentence, tuple(telling)))
+        steps.append(Step("tell clusterings apart", sum(telling), sentence, telling))
     if result.groups.agreement is not None:
-        inside = [bool(g >= 0) for g in group]
+        inside = tuple((group >= 0).tolist())
         found = count(len(result.groups.members), "group") if result.groups.members else "no group"
         by = " by the outlier rule" if result.groups.fallback else ""
         sentence = f"By how alike they rank the clusterings they form {found}{by}."
-        steps.append(Step("in a group", sum(inside), sentence, tuple(inside)))
-    winning = [f == "wins" for f in fate]
+        steps.append(Step("in a group", sum(inside), sentence, inside))
+    winning = tuple(f == "wins" for f in fate)
     title = "gives the answer" if sum(winning) == 1 else "give the answer"
-    steps.append(Step(title, sum(winning), _winning(result), tuple(winning)))
+    steps.append(Step(title, sum(winning), _winning(result), winning))
     return Steps(
         order=space_order(result),
         fate=fate,
@@ -174,8 +174,6 @@ def place_nodes(correlation: np.ndarray, strength: np.ndarray) -> np.ndarray:
     True
     """
     n = len(correlation)
-    if n == 1:
-        return np.array([[0.5, 0.5]])
     centring = np.eye(n) - 1.0 / n
     axes = scaled_components(-centring @ np.maximum(1 - correlation, 0.0) @ centring, 2).scores
     xy = np.column_stack([axes, np.zeros((n, 2 - axes.shape[1]))])
@@ -249,16 +247,11 @@ def colour_floor(values: np.ndarray) -> float:
 
 def fates(result: AceResult) -> tuple[str, ...]:
     """What became of each space."""
-    fate = ["group"] * len(result.spaces)
-    position = {name: i for i, name in enumerate(result.spaces)}
-    for i in result.groups.outliers:
-        fate[i] = "outlier"
-    for dropped in result.dropped:
-        step = dropped.step
-        fate[position[dropped.space]] = "outlier" if step == "grouping" else step
-    for i in result.winner.spaces:
-        fate[i] = "wins"
-    return tuple(fate)
+    fate = dict.fromkeys(result.spaces, "group")
+    fate |= {result.spaces[i]: "outlier" for i in result.groups.outliers}
+    fate |= {d.space: "outlier" if d.step == "grouping" else d.step for d in result.dropped}
+    fate |= {result.spaces[i]: "wins" for i in result.winner.spaces}
+    return tuple(fate.values())
 
 
 def space_order(result: AceResult) -> np.ndarray:

@@ -145,16 +145,12 @@ def runs_tree(ranking: Ranking, labels: Mapping[str, Labels]) -> dict[str, Any] 
     chosen = [labels[name] for name in names]
     codes = np.stack([one.codes for one in chosen]).astype(np.int32)
     # Whole numbers as numbers: noise, a number, has no place among texts.
-    classes = (
-        np.array(one.clusters, int if all(map(_is_whole, one.clusters)) else str) for one in chosen
-    )
+    whole = [all(c.removeprefix("-").isdecimal() for c in one.clusters) for one in chosen]
+    kinds = [int if numbers else str for numbers in whole]
+    classes = [np.array(one.clusters, kind) for one, kind in zip(chosen, kinds, strict=True)]
     partitions = Partitions(codes, tuple(classes), names, (codes >= 0).mean(axis=1))
     tree = resolution_tree(partitions.take(np.arange(codes.shape[1])))
     return to_payload(tree_figure(tree))
-
-
-def _is_whole(label: str) -> bool:
-    return label.removeprefix("-").isdecimal()
 
 
 def tree_figure(tree: ResolutionTree) -> TreeFigure:

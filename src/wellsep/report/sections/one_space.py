@@ -111,7 +111,7 @@ def data_sections(
             {DATA: X}, partitions, pairs, X=table, ids=ids, details=details, stability=stability
         )
     sections = [
-        map_section(scatters),
+        map_section(scatters, {"selected": [0], "excluded": []}),
         clusters_section(described, {name: labels[name] for name in names}),
         objects_section(details, scatters.objects, members),
     ]

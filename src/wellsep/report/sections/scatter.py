@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from wellsep._checks.arrays import to_numpy
 from wellsep.evaluate import PartitionDetails
 from wellsep.partitions import Partitions, encode
 from wellsep.report.pack import pack, pack_codes, pack_plane
@@ -68,12 +67,6 @@ def affordable(n_spaces: int, n_partitions: int) -> int:
     (2000, 749)
     """
     return min(MOST_DRAWN, max(200, BYTES // (3 * n_spaces + n_partitions + 1)))
-
-
-def encoded(labels: Any, name: str = "labels") -> tuple[np.ndarray, tuple[str, ...]]:
-    """(n,) numbers of the clusters, -1 = noise, and what they are called."""
-    found = encode(to_numpy(labels), noise="exclude", name=name)
-    return found.codes[0], tuple(str(label) for label in found.classes[0])
 
 
 def label_parts(
@@ -177,7 +170,7 @@ def draw_one_space(
     )
 
 
-def map_section(scatters: Scatters, sides: Mapping[str, list[int]] | None = None) -> Section:
+def map_section(scatters: Scatters, sides: Mapping[str, list[int]]) -> Section:
     """The scatter plots; ``sides`` are the spaces that give the answer, and the others."""
     found = {
         "n": scatters.n_objects,
@@ -204,7 +197,6 @@ def map_section(scatters: Scatters, sides: Mapping[str, list[int]] | None = None
         found["whole"] = {"plane": pack_plane(xy), "codes": pack_codes(codes, int(codes.max()) + 1)}
     why = "Without the runs there are no labels to colour the objects by."
     missing = "" if scatters.labels else why
-    sides = sides or {"selected": [0], "excluded": []}
     return Section("plots", {"scatters": found, "sides": sides}, {"missing": missing})
 
 

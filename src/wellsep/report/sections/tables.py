@@ -165,13 +165,12 @@ def _index_columns(ranking: Ranking, scores: Scores | None, order: np.ndarray) -
 
 def winning_means(result: AceResult, scores: Scores) -> dict[str, np.ndarray]:
     """Index → (M,) weighted mean over the winning spaces, with the index's own sign."""
-    rows = list(result.winner.spaces)
+    rows, weights = list(result.winner.spaces), np.asarray(result.winner.weights)
     found = {}
     for name, matrix in scores.values.items():
-        values = np.where(np.isfinite(matrix[rows]), matrix[rows], np.nan)
-        weight = np.where(np.isnan(values), 0.0, np.asarray(result.winner.weights)[:, None])
-        total = weight.sum(axis=0)
-        sums = np.nansum(weight * values, axis=0)
+        known = np.isfinite(matrix[rows])
+        total = (known * weights[:, None]).sum(axis=0)
+        sums = (weights[:, None] * np.where(known, matrix[rows], 0.0)).sum(axis=0)
         found[name] = np.divide(sums, total, out=np.full(len(total), np.nan), where=total > 0)
     return found
 
