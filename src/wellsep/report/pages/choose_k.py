@@ -14,7 +14,7 @@ from wellsep.partitions import Partitions
 from wellsep.report.figures.runs import tree_figure
 from wellsep.report.pack import to_payload
 from wellsep.report.parts import Column, Page, RankingTable, Section, fact
-from wellsep.report.sections.one_space import DATA, data_sections
+from wellsep.report.sections.one_space import DATA, data_sections, given_data
 from wellsep.report.sections.tables import told_columns, truth_section
 
 
@@ -39,16 +39,11 @@ def build_k_page(
         why = "All objects are equal; there is nothing to draw."
         shown = [Section("plots", absent=why), Section("objects", absent=why)]
     else:
-        shown = data_sections(
-            runs,
-            partitions,
-            [names[at] for at in table.rows if names[at] in labels],
-            None if truth is None else _of_objects(shown_classes(truth), chosen),
-            layout,
-            "K was chosen on",
-            features=features,
-            positions=np.asarray(chosen.objects),
-        )
+        positions = np.asarray(chosen.objects)
+        data = given_data(runs, n, "K was chosen on", features=features, positions=positions)
+        order = [names[at] for at in table.rows if names[at] in labels]
+        classes = None if truth is None else _of_objects(shown_classes(truth), chosen)
+        shown = data_sections(data, partitions, order, classes, layout)
     for section in shown:
         if section.name == "clusters" and len(names) > len(labels):
             section.data["clusters"]["sizes"]["K = 1"] = [["all"], [n]]

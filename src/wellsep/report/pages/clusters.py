@@ -14,7 +14,7 @@ from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions
 from wellsep.report.pack import pack
 from wellsep.report.parts import Page, RankingTable, Section, fact
-from wellsep.report.sections.one_space import DATA, data_sections
+from wellsep.report.sections.one_space import DATA, data_sections, given_data
 from wellsep.report.sections.tables import told_columns
 
 WHOLE = "the clustering"
@@ -71,16 +71,10 @@ def build_clusters_page(
     partition = Partitions.from_labels({WHOLE: as_vector(labels, "labels")})
     if runs is not None:
         _check_described(found, partition)
+    data = given_data(runs, n, "that were described", features=features)
+    classes = None if truth is None else shown_classes(truth)
     pictures = data_sections(
-        runs,
-        partition,
-        [WHOLE],
-        None if truth is None else shown_classes(truth),
-        layout,
-        "that were described",
-        features=features,
-        described={WHOLE: found},
-        answer=True,
+        data, partition, [WHOLE], classes, layout, described={WHOLE: found}, answer=True
     )
     order = np.argsort(-found.sizes, kind="stable")
     return Page(
@@ -131,16 +125,10 @@ def build_stability_page(
     lines, n = found.explain().splitlines(), len(found.labels)
     if truth is not None and runs is None:
         raise ValueError("truth must come with runs, got none; add the data as runs.")
-    pictures = data_sections(
-        runs,
-        Partitions.from_labels({WHOLE: found.labels}),
-        [WHOLE],
-        None if truth is None else shown_classes(truth),
-        layout,
-        "that were clustered",
-        features=features,
-        stability=found,
-    )
+    data = given_data(runs, n, "that were clustered", features=features)
+    partition = Partitions.from_labels({WHOLE: found.labels})
+    classes = None if truth is None else shown_classes(truth)
+    pictures = data_sections(data, partition, [WHOLE], classes, layout, stability=found)
     table, drawn = found.columns(), _drawn(found)
     table["cluster"] = drawn["clusters"]
     if len(set(table["draws"])) == 1:

@@ -41,6 +41,7 @@ def answer_section(
         "questions": [],
         "map": map_said,
     }
+    data: dict[str, Any] = {}
     support = {} if clusters is None else clusters.best_support
     if agreed is not None and not agreed.why:
         hue = {} if chosen is None else dict(zip(chosen.clusters, colours.tolist(), strict=True))
@@ -56,8 +57,7 @@ def answer_section(
         shown |= {"groups_title": f"Agreed: {which}", "groups_note": note}
         shown["questions"] = [_question(q, agreed, chosen, members, rows) for q in agreed.questions]
         data = _settling(agreed, colours, members.ids, clusters)
-        return Section("answer", {"answer": data}, shown)
-    if chosen is not None:
+    elif chosen is not None:
         sizes = np.bincount(chosen.codes[chosen.codes >= 0], minlength=len(chosen.clusters))
         order, more = np.argsort(-sizes, kind="stable"), len(sizes) - MOST_GROUPS
         some = order[:MOST_GROUPS]
@@ -68,12 +68,9 @@ def answer_section(
         }
         codes = pack_codes(chosen.codes, len(chosen.clusters))
         data = {"codes": codes, "clusters": chosen.clusters, "colours": colours}
-        return Section("answer", {"answer": data}, shown)
-    if not map_said:
-        return Section("answer", {}, shown)
-    # Nothing to cluster: the objects, without colours.
-    codes = pack_codes(np.full(n_objects, -1), 0)
-    return Section("answer", {"answer": {"codes": codes, "clusters": (), "colours": ()}}, shown)
+    elif map_said:  # nothing to cluster: the objects, without colours
+        data = {"codes": pack_codes(np.full(n_objects, -1), 0), "clusters": (), "colours": ()}
+    return Section("answer", {"answer": data} if data else {}, shown)
 
 
 def _rows(

@@ -26,12 +26,13 @@ DATA = "the data"
 
 
 def given_data(
-    runs: Any, least: int, which: str, *, features: Any = None, more: bool = False
-) -> tuple[Any, Any, Any]:
+    runs: Any, n: int, which: str, *, features: Any = None, positions: np.ndarray | None = None
+) -> tuple[Any, Any, Any] | None:
     """The data of a page about one data set, the names of its objects, what clusters are told by.
 
-    ``runs`` are a matrix, a sparse one, a frame, distances, or runs of one space; ``features``
-    other columns of the same objects. With ``more`` there may be further objects.
+    ``runs`` are a matrix, a sparse one, a frame, distances, or runs of one space, else there are
+    none; ``features`` other columns of the same objects. There may be more objects where the
+    ``positions`` of the ``n`` that were clustered are given.
 
     Examples
     --------
@@ -39,6 +40,8 @@ def given_data(
     >>> X.shape, ids
     ((2, 1), None)
     """
+    if runs is None:
+        return None
     X: Any
     ids: Any = None
     if isinstance(runs, Runs):
@@ -52,9 +55,9 @@ def given_data(
         if hasattr(runs, "iloc"):
             ids = [str(name) for name in runs.index]
         X = check_data(runs, name="runs", sparse=True)
-    n = X.shape[0]
-    if n < least or (n > least and not more):
-        raise ValueError(f"runs must hold the {least} objects {which}, got {n}.")
+    given, least = X.shape[0], n if positions is None else int(positions.max()) + 1
+    if given < least or (given > least and positions is None):
+        raise ValueError(f"runs must hold the {least} objects {which}, got {given}.")
     if sp.issparse(X):
         X = sp.csr_array(X)
     elif not isinstance(X, PairSpace):
@@ -64,42 +67,40 @@ def given_data(
         table = features
         if not is_frame(features):
             table = check_data(features, name="features", sparse=True)
-        if table.shape[0] != n:
-            raise ValueError(f"features must have one row per object ({n}), got {table.shape[0]}.")
+        rows = table.shape[0]
+        if rows != given:
+            raise ValueError(f"features must have one row per object ({given}), got {rows}.")
+    if positions is not None:
+        X, whole = take_objects(X, positions), table
+        ids = None if ids is None else np.asarray(ids)[positions]
+        if is_frame(whole):
+            table = open_frame(whole)[positions.tolist()].to_native()
+        else:
+            table = take_objects(whole, positions)
     return X, ids, table
 
 
 def data_sections(
-    runs: Any,
+    data: tuple[Any, Any, Any] | None,
     partitions: Partitions,
     names: Sequence[str],
     classes: np.ndarray | None,
     layout: str,
-    which: str,
     *,
-    features: Any = None,
-    positions: np.ndarray | None = None,
     described: Mapping[str, ClusterDescription] | None = None,
     stability: Any = None,
     answer: bool = False,
 ) -> list[Section]:
     """Draw the partitions and show the clusters and objects of the first of ``names``.
 
-    ``runs`` and ``features`` are as in `given_data`, which says ``which`` objects are needed;
-    ``positions`` are those of the objects that were clustered, if there are more. ``described``
-    says what is in the clusters, where that is known already. With ``answer`` the first screen
-    shows the clusters and a map.
+    ``data`` are as `given_data` returns them; ``described`` says what is in the clusters, where
+    that is known already. With ``answer`` the first screen shows the clusters and a map.
     """
-    if runs is None:
+    if data is None:
         why = "The objects are not drawn: the page was made without the data (runs=X)."
         also = "The objects are not shown one by one: that needs the data."
         return [Section("plots", absent=why), Section("objects", absent=also)]
-    n, more = partitions.n_objects, positions is not None
-    least = int(positions.max()) + 1 if positions is not None else n
-    X, ids, table = given_data(runs, least, which, features=features, more=more)
-    if positions is not None:
-        X, table = take_objects(X, positions), _rows_of(table, positions)
-        ids = None if ids is None else np.asarray(ids)[positions]
+    (X, ids, table), n = data, partitions.n_objects
     if classes is not None and len(classes) != n:
         raise ValueError(f"truth must have one class per object ({n}), got {len(classes)}.")
     details = object_details(X, partitions[partitions.names.index(names[0])], DATA)
@@ -119,9 +120,3 @@ def data_sections(
         colours = np.asarray(scatters.labels[names[0]].colours)
         sections.append(answer_section(details, colours, members, f"{scatters.axes[0]}.", n))
     return sections
-
-
-def _rows_of(table: Any, positions: np.ndarray) -> Any:
-    if is_frame(table):
-        return open_frame(table)[positions.tolist()].to_native()
-    return take_objects(table, positions)
