@@ -265,7 +265,7 @@ def _experiment(client: Any, name: str | None) -> Any:
     return used[0]
 
 
-def _experiment_id(client: Any, name: str | None, active: Any = None) -> str:
+def _experiment_id(client: Any, name: str | None, active: Any) -> str:
     if name is None and active is not None:
         return str(active.info.experiment_id)
     # mlflow.set_experiment leaves the id in the environment; it may belong to another store.

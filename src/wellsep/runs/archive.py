@@ -23,11 +23,7 @@ _ARRAYS = ("labels", "embedding", "distances", "ids")
 
 
 def read_archive(path: Path) -> list[Run]:
-    """All runs of an archive.
-
-    One run: entries ``embedding``, ``labels``, ``ids``, ``name``, ``params``, ``metadata``. Many:
-    the same after the name and a slash, ``a/embedding``; ``ids`` alone then holds for all.
-    """
+    """All runs of an archive; in one of several, ``ids`` without a name are those of all."""
     return read_one_version(partial(Version.of, path), partial(_read_all, path), str(path))
 
 

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,7 +91,7 @@ class Runs:
         spaces = [run.name for run in runs if run.has_embedding]
         for run in runs:
             check_space(run, spaces)
-        object.__setattr__(self, "_ids", _common_ids(runs))
+        _ = self.ids  # refused where they differ
         for name, values in self.objects.items():
             if len(values) != self.n_objects:
                 raise ValueError(
@@ -200,11 +201,10 @@ class Runs:
         """Number of objects, the same in every run."""
         return self.runs[0].n_objects
 
-    @property
+    @cached_property
     def ids(self) -> np.ndarray | None:
         """Names of the objects, where any run gave them."""
-        ids: np.ndarray | None = self.__dict__["_ids"]
-        return ids
+        return _common_ids(self.runs)
 
     @property
     def spaces(self) -> Mapping[str, np.ndarray]:
@@ -470,14 +470,7 @@ def below(path: str, runs: Iterable[Run]) -> list[Run]:
 
 
 def join_runs(parts: Mapping[str, Runs]) -> Runs:
-    """The runs of several sources, by path; a source with a name that another has puts it before.
-
-    Examples
-    --------
-    >>> dec, idec = (Runs.from_parts({}, {"K=2": [0, 0, 1]}) for _ in range(2))
-    >>> join_runs({"dec": dec, "idec": idec}).names
-    ('dec/K=2', 'idec/K=2')
-    """
+    """The runs of several sources; one with a name that another has puts its path before all."""
     times = Counter(name for runs in parts.values() for name in runs.names)
     joined: list[Run] = []
     for path, runs in parts.items():

@@ -82,10 +82,7 @@ def _read_rows(opener: Callable[[], np.ndarray], block_info: Any = None) -> np.n
 
 
 def stored_parquet(path: Path, what: str) -> tuple[Stored | np.ndarray, np.ndarray | None]:
-    """The numeric columns of a Parquet table as a stored embedding, and its ids if it has any.
-
-    Tables whose metadata do not tell the shape (a column of vectors, words) are read at once.
-    """
+    """The numeric columns of a Parquet table as a stored embedding, and its ids if it has any."""
     try:
         import pyarrow.parquet as pq
 
@@ -104,6 +101,7 @@ def stored_parquet(path: Path, what: str) -> tuple[Stored | np.ndarray, np.ndarr
     columns = [name for i, name in enumerate(names) if i not in places]
     if any(map(may_name_ids, columns)):  # decided by the values
         return _read_now(path, what)
+    # A table whose metadata do not tell the shape (a column of vectors, words) is read at once.
     try:
         types = [schema.field(name).type.to_pandas_dtype() for name in columns]
         dtype = np.result_type(*types)
