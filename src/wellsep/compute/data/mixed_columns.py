@@ -107,8 +107,8 @@ class Reading:
             if numbers != before and not all(_is_missing(v) for v in column):
                 kinds = ("numbers", "categories")
                 raise TypeError(
-                    f"column {name!r} of the new rows must hold {kinds[not before]} as in the first, "
-                    f"got {kinds[not numbers]}."
+                    f"column {name!r} of the new rows must hold {kinds[not before]} as in the "
+                    f"first, got {kinds[not numbers]}."
                 )
 
     def knowing(self, columns: Mapping[str, Any]) -> Reading:
