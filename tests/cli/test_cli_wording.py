@@ -77,6 +77,13 @@ def test_names_of_runs_that_read_like_arguments_stay():
         assert in_shell_words(text, flags) == text
 
 
+def test_choose_k_says_in_the_words_of_the_shell_what_to_try(files, capsys):
+    assert main(["choose-k", "x.csv", "-k", "2,6", "--no-gate"]) in (0, 3)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Nothing between 2 and 6 was tried: say --k 2:6 for all." in shown
+    assert "was not tested: --no-gate." in shown
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_tells_its_flags(command):
     flags = flags_of(command).values()

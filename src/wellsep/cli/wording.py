@@ -111,6 +111,7 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
     """
     for phrase, other in PHRASES.items():
         text = text.replace(phrase, other)
+    text = re.sub(r"pass range\((\d+), (\d+)\)", lambda k: f"say --k {k[1]}:{int(k[2]) - 1}", text)
     text = re.sub(r" n_samples=\d+ should be >= n_clusters=\d+\.", "", text)  # said before
 
     def as_flag(match: re.Match[str]) -> str:
