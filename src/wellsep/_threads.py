@@ -137,11 +137,15 @@ def in_threads(jobs: int, task: Callable[..., Any], rounds: Iterator[list]) -> N
                     _end_if_stopped()
                     task(*item)
         return
-    with one_blas_thread(), ending_threads(jobs) as pool:
-        for items in rounds:
-            for done in [pool.submit(task, *item) for item in items]:
-                _end_if_stopped()
-                done.result()
+    with one_blas_thread():
+        pool = ThreadPoolExecutor(jobs)
+        try:
+            for items in rounds:
+                for done in [pool.submit(task, *item) for item in items]:
+                    _end_if_stopped()
+                    done.result()
+        finally:  # after an error or Ctrl-C, what has not begun is not begun
+            pool.shutdown(cancel_futures=True)
 
 
 # Set in threads of `some_at_once` once their caller has been interrupted.
@@ -250,16 +254,6 @@ def share_blocks(
             wait(begun)
     for other in begun:
         other.result()
-
-
-@contextmanager
-def ending_threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool of threads; after an error or Ctrl-C, what has not begun is not begun."""
-    pool = ThreadPoolExecutor(jobs)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def pair_rounds(n_blocks: int) -> Iterator[list[tuple[int, int]]]:

@@ -66,7 +66,7 @@ class DeviceSpace(Space):
     def centred_rows(self, rows: slice) -> Any:
         return self.centred[rows, :]
 
-    def on_host(self, metric: Any = "euclidean") -> Prepared:
+    def on_host(self, metric: Any = "euclidean", *, sparse: bool = False) -> Prepared:
         key = (find(metric).name, "host")
         if key not in self._views:
             copy = Space(host(self.X), self.n_jobs, origin=self.shift, unit=self.unit)

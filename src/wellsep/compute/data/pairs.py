@@ -30,8 +30,10 @@ class Pairs:
         self.given = space.X if shifted else None
         self.prepared, self.square = Prepared(space.X), None
         if not self.by_blocks:
-            rows_of = space.single_rows if self.on_the_host else space.prepared
-            self.prepared = rows_of(self.metric)
+            if self.on_the_host:
+                self.prepared = space.on_host(self.metric, sparse=True)
+            else:
+                self.prepared = space.prepared(self.metric)
             if self.metric.finish is not None:
                 self.square = square_lengths(*self.prepared, self.xp)
 

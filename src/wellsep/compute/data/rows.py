@@ -164,13 +164,12 @@ class Space:
         some = replace(self, X=self.X[rows, :], origin=self.shift, _views={})
         return find(metric).prepare(some, False)
 
-    def on_host(self, metric: Any = "euclidean") -> Prepared:
-        """The prepared rows in float64 on the host, for exact work on single distances."""
-        return self.prepared(metric, wide=True)
+    def on_host(self, metric: Any = "euclidean", *, sparse: bool = False) -> Prepared:
+        """The prepared rows in float64 on the host, for exact work on single distances.
 
-    def single_rows(self, metric: Any) -> Prepared:
-        """The same, of sparse X too where a metric follows from products of sparse rows."""
-        return self.on_host(metric)
+        With ``sparse`` those of sparse X too, where the metric follows from their products.
+        """
+        return self.prepared(metric, wide=True)
 
     def refuse_sparse(self) -> None:
         """Raise where single distances decide and X is sparse."""
@@ -400,15 +399,11 @@ class SparseSpace(Space):
     def rows_about_mean(self, at: np.ndarray) -> Any:
         return self.X[at].astype(np.float64)
 
-    def on_host(self, metric: Any = "euclidean") -> Prepared:
-        self.refuse_sparse()
-        return super().on_host(metric)
-
-    def single_rows(self, metric: Any) -> Prepared:
+    def on_host(self, metric: Any = "euclidean", *, sparse: bool = False) -> Prepared:
         entry = find(metric)
-        if entry.finish is None or entry.whole:  # its rows would have to be dense
+        if not sparse or entry.finish is None or entry.whole:  # rows would have to be dense
             self.refuse_sparse()
-        return self.prepared(metric, wide=True)
+        return super().on_host(metric)
 
     def refuse_sparse(self) -> None:
         raise TypeError(

@@ -37,27 +37,22 @@ def open_client(scheduler: Any = None) -> Iterator[Any]:
 
     Only what was opened here is closed at the end. No cluster is ever started.
     """
-    if scheduler is None:
-        client = active_client()
+    opened = isinstance(scheduler, str)
+    client = active_client() if scheduler is None else scheduler
+    if opened:
+        client = connect(scheduler)
+    elif client is not None and not (hasattr(client, "submit") and hasattr(client, "get_versions")):
+        raise TypeError(
+            "scheduler must be an address like 'tcp://host:8786' or a distributed.Client, "
+            f"got {type(scheduler).__name__}."
+        )
+    try:
         if client is not None:
             check_versions(client)
         yield client
-        return
-    if not isinstance(scheduler, str):
-        if not hasattr(scheduler, "submit") or not hasattr(scheduler, "get_versions"):
-            raise TypeError(
-                "scheduler must be an address like 'tcp://host:8786' or a distributed.Client, "
-                f"got {type(scheduler).__name__}."
-            )
-        check_versions(scheduler)
-        yield scheduler
-        return
-    client = connect(scheduler)
-    try:
-        check_versions(client)
-        yield client
     finally:
-        client.close()
+        if opened:
+            client.close()
 
 
 def connect(address: str) -> Any:

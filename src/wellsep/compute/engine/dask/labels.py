@@ -56,10 +56,8 @@ def encode_chunks(
 
 def _on_dask(labels: Any) -> bool:
     if isinstance(labels, Mapping):
-        return any(is_dask(v) for v in labels.values())
-    if isinstance(labels, list | tuple):
-        return any(is_dask(v) for v in labels)
-    return is_dask(labels)
+        labels = list(labels.values())
+    return any(map(is_dask, labels if isinstance(labels, list | tuple) else [labels]))
 
 
 def _named(labels: Any, n: int) -> dict[str, Any]:
