@@ -12,7 +12,7 @@ from sklearn.metrics import silhouette_samples
 import wellsep as ws
 from wellsep.evaluate import rank
 from wellsep.plot import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay, display, partitions
-from wellsep.report import parts
+from wellsep.report import pack
 from wellsep.report.figures import ace, runs
 from wellsep.report.figures.ace import (
     dip_figure,
@@ -27,7 +27,7 @@ from wellsep.report.sections.scatter import matched
 from wellsep.report.sections.tables import ranking_table, winning_means
 from wellsep.spaces.drawing_planes import plane
 
-HOMES = (parts, ace, runs, object_figures, partitions, display)
+HOMES = (pack, ace, runs, object_figures, partitions, display)
 RECORDS = [
     record
     for home in HOMES

@@ -29,11 +29,10 @@ from wellsep._text.glossary import WORDS
 from wellsep._text.sentences import CLUSTERS, DIVERGING, SURFACES, cell, count
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate import ClusterDescription, Judgement, ResolutionTree
-from wellsep.report.pack import BIDI, safe_json
+from wellsep.report.pack import BIDI, Column, Page, safe_json
 from wellsep.report.pages.choose_k import build_k_page, build_tree_page
 from wellsep.report.pages.clusters import build_clusters_page, build_stability_page
 from wellsep.report.pages.ranking import build_ranking_page
-from wellsep.report.parts import Column, Page
 from wellsep.runs import Runs
 from wellsep.spaces.drawing_planes import LAYOUTS
 

@@ -12,8 +12,7 @@ from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import Partitions
 from wellsep.report.figures.runs import tree_figure
-from wellsep.report.pack import to_payload
-from wellsep.report.parts import Column, Page, RankingTable, Section, fact
+from wellsep.report.pack import Column, Page, RankingTable, Section, fact, to_payload
 from wellsep.report.sections.one_space import DATA, data_sections, given_data
 from wellsep.report.sections.tables import told_columns, truth_section
 

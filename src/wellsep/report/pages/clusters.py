@@ -12,8 +12,7 @@ from wellsep._text.sentences import printable
 from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions
-from wellsep.report.pack import pack
-from wellsep.report.parts import Page, RankingTable, Section, fact
+from wellsep.report.pack import Page, RankingTable, Section, fact, pack
 from wellsep.report.sections.one_space import DATA, data_sections, given_data
 from wellsep.report.sections.tables import told_columns
 

@@ -25,7 +25,7 @@ from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions, encode
 from wellsep.report.figures.ace import ace_payload, space_order, steps_figure
 from wellsep.report.figures.runs import agreement_payload, runs_tree, score_grid
-from wellsep.report.parts import Page, Section, fact
+from wellsep.report.pack import Page, Section, fact
 from wellsep.report.sections.answer import answer_section
 from wellsep.report.sections.clusters import clusters_section
 from wellsep.report.sections.objects import Members, known_columns, objects_section

@@ -10,8 +10,7 @@ import numpy as np
 
 from wellsep._text.sentences import count
 from wellsep.evaluate import AgreedGroups, JudgedClusters, PartitionDetails, Question
-from wellsep.report.pack import pack, pack_codes
-from wellsep.report.parts import Section
+from wellsep.report.pack import Section, pack, pack_codes
 from wellsep.report.sections.objects import Members
 
 N_MEMBERS = 10  # of a group

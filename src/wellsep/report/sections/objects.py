@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from wellsep.evaluate import PartitionDetails
-from wellsep.report.pack import pack
-from wellsep.report.parts import Section
+from wellsep.report.pack import Section, pack
 from wellsep.report.sections.scatter import (
     LONGEST_TEXT,
     MOST_KINDS,

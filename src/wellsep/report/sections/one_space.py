@@ -14,7 +14,7 @@ from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.clusters.describing import describe_best
 from wellsep.evaluate.clusters.objects import object_details
 from wellsep.partitions import Partitions
-from wellsep.report.parts import Section
+from wellsep.report.pack import Section
 from wellsep.report.sections.answer import answer_section
 from wellsep.report.sections.clusters import clusters_section
 from wellsep.report.sections.objects import Members, objects_section

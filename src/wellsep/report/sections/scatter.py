@@ -11,8 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from wellsep.evaluate import PartitionDetails
 from wellsep.partitions import Partitions, encode
-from wellsep.report.pack import pack, pack_codes, pack_plane
-from wellsep.report.parts import Section
+from wellsep.report.pack import Section, pack, pack_codes, pack_plane
 from wellsep.spaces.drawing_planes import drawn_objects, plane, spread_colours
 
 MOST_DRAWN = 2000

@@ -9,7 +9,7 @@ import numpy as np
 
 from wellsep._text.glossary import WORDS
 from wellsep.evaluate import AceResult, Agreement, Ranking, Scores
-from wellsep.report.parts import Column, RankingTable, Section
+from wellsep.report.pack import Column, RankingTable, Section
 
 MOST_PARAMS = 8  # params with more keys than this share one column
 BASELINES = {
