@@ -131,6 +131,11 @@ class Partitions:
         return offsets_of(self.n_clusters)
 
     @cached_property
+    def sizes(self) -> tuple[np.ndarray, ...]:
+        """(K,) objects of each cluster, partition by partition."""
+        return tuple(map(cluster_sizes, self.codes, self.n_clusters))
+
+    @cached_property
     def n_counted(self) -> np.ndarray:
         """(M,) objects that each partition counts."""
         counts: np.ndarray = np.count_nonzero(self.codes >= 0, axis=1)
@@ -363,6 +368,11 @@ def offsets_of(counts: np.ndarray) -> np.ndarray:
     offsets = np.zeros(len(counts) + 1, dtype=np.intp)
     np.cumsum(counts, out=offsets[1:])
     return offsets
+
+
+def cluster_sizes(codes: np.ndarray, n_clusters: int = 0) -> np.ndarray:
+    """(K,) objects of each cluster, at least so many; codes below 0 are in none."""
+    return np.bincount(codes[codes >= 0], minlength=n_clusters)
 
 
 def is_noise(classes: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.starts import start_centers
 from wellsep.distances.base import PairSpace
 from wellsep.indices import score_partitions
-from wellsep.partitions import Partitions
+from wellsep.partitions import Partitions, cluster_sizes
 from wellsep.spaces.dip import nearest_unimodal
 from wellsep.spaces.projections import coordinates, has_columns
 
@@ -207,5 +207,5 @@ def _silhouettes(rows: np.ndarray, partitions: Partitions, n_jobs: int | None) -
 def _has_two_clusters(partitions: Partitions) -> np.ndarray:
     """(M,) whether two clusters hold 5 % of the objects: an outlier is no structure."""
     least = SMALL * partitions.n_objects
-    sizes = (np.bincount(codes[codes >= 0], minlength=2) for codes in partitions.codes)
+    sizes = (cluster_sizes(codes, 2) for codes in partitions.codes)
     return np.array([np.partition(own, -2)[-2] >= least for own in sizes])

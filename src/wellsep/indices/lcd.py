@@ -167,7 +167,7 @@ def measure(
 ) -> LocalConnectivity:
     """``local_connectivity`` of objects whose prototypes are known."""
     t = check_count("n_neighbors", n_neighbors)
-    _warn_of_small_clusters(partition.codes[0], t)
+    _warn_of_small_clusters(partition.sizes[0], t)
     objects, support, radii, clusters = _measure(around, t, effective_n_jobs(check_jobs(n_jobs)))
     codes, classes = partition.codes[0], partition.classes[0]
     counted, best = np.flatnonzero(codes >= 0), codes.copy()
@@ -225,8 +225,7 @@ def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> floa
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
 
 
-def _warn_of_small_clusters(codes: np.ndarray, t: int) -> None:
-    sizes = np.bincount(codes[codes >= 0])
+def _warn_of_small_clusters(sizes: np.ndarray, t: int) -> None:
     if small := int((sizes <= t).sum()):
         warnings.warn(
             f"{small} of {len(sizes)} clusters have at most n_neighbors = {t} members (the "

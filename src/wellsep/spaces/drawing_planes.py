@@ -13,6 +13,7 @@ from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_generator
 from wellsep._text.sentences import CLUSTERS
 from wellsep.distances.base import PairSpace
+from wellsep.partitions import cluster_sizes
 from wellsep.spaces.projections import centred_gram, has_columns, scaled_components
 
 LAYOUTS = ("pca", "tsne", "umap")
@@ -127,7 +128,7 @@ def spread_colours(xy: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
     """
     hues = np.array([list(bytes.fromhex(hue[1:])) for hue in CLUSTERS["light"]]) / 255
     apart = np.sqrt((((hues[:, None] - hues[None]) * [1.0, 1.4, 0.8]) ** 2).sum(axis=2))
-    sizes = np.bincount(codes[codes >= 0], minlength=k)[:k]
+    sizes = cluster_sizes(codes, k)[:k]
     centres = np.array(
         [np.median(xy[codes == c], axis=0) if n else (0, 0) for c, n in enumerate(sizes)]
     )

@@ -218,7 +218,7 @@ def _parts(task: Task, min_points: int) -> Iterator[MinimaxParts | None]:
         order = leaf_order(space, min_points)
         members = sp.csr_array(one_hot(codes[None], np.array([k]), None).T)
         sums = cluster_sums(min_points, space, members)
-        mass = np.bincount(codes[~noise], minlength=k).astype(np.float64)
+        mass = partitions.sizes[m].astype(np.float64)
         if k == 1:  # its only rivals are noise objects, each by itself
             near = _smallest(order, np.flatnonzero(~noise), np.flatnonzero(noise))
             sums = np.vstack([sums[:, ~noise], near])

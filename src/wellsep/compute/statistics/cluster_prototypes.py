@@ -46,6 +46,7 @@ from wellsep.compute.statistics.neighbour_graph import (
     nearest_in_blocks,
 )
 from wellsep.distances.base import PairSpace
+from wellsep.partitions import cluster_sizes
 
 _VOTERS = 1 << 15  # rows whose neighbours vote at once
 _SPARE = 1  # neighbours looked at beyond t, to see whether the t-th ties
@@ -231,7 +232,7 @@ def _means(X: np.ndarray, codes: np.ndarray, n_clusters: int) -> np.ndarray:
 def _around_means(X: PairSpace, codes: np.ndarray, n_clusters: int) -> DistancesAround:
     """Objects around the means of their clusters."""
     members = one_hot(codes[None], np.array([n_clusters]), None)
-    sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
+    sizes = cluster_sizes(codes, n_clusters)
     every, means = np.arange(X.n), np.empty((X.n, n_clusters))
     for rows in row_blocks(X.n, X.n, neighbour_graph.READ):
         means[rows] = (X.block(every[rows], every).astype(np.float64) ** 2) @ members / sizes

@@ -18,6 +18,7 @@ from wellsep._files.limits import read_bytes
 from wellsep._files.records import Record, Result, freeze
 from wellsep._text.sentences import count, listing, shown
 from wellsep.evaluate.clusters.support import best_matches
+from wellsep.partitions import cluster_sizes
 
 AGREED = 0.75  # smallest Jaccard similarity with a cluster of every contender
 LINKED = 0.25  # share of the smaller of two clusters from which on they overlap
@@ -134,7 +135,7 @@ class AgreedGroups(Result):
     @property
     def sizes(self) -> np.ndarray:
         """(K,) objects of each cluster of the best run."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.clusters))
+        return cluster_sizes(self.codes, len(self.clusters))
 
     @property
     def n_objects_agreed(self) -> int:
@@ -290,7 +291,7 @@ def overlaps(
     table = np.zeros((n_first, n_second), dtype=np.intp)
     both = (first >= 0) & (second >= 0)
     np.add.at(table, (first[both], second[both]), 1)
-    own, theirs = np.bincount(first[first >= 0]), np.bincount(second[second >= 0])
+    own, theirs = cluster_sizes(first), cluster_sizes(second)
     linked = (table >= LINKED * np.minimum.outer(own, theirs)) & (table > 0)
     links: dict[int, list[int]] = {}
     for cluster in sorted(set(range(n_first)) - set(but)):
@@ -381,7 +382,7 @@ def _moved(best: np.ndarray, codes: np.ndarray, is_agreed: list[bool]) -> np.nda
     """(objects,) whether each leaves the largest part of its cluster, or joins a larger one."""
     moved = codes < 0
     for c in np.unique(best):
-        own = np.bincount(codes[(best == c) & (codes >= 0)], minlength=1)
+        own = cluster_sizes(codes[best == c], 1)
         moved |= (best == c) & (codes != own.argmax())
     for group, agreed in enumerate(is_agreed):
         inside = codes == group
@@ -406,7 +407,7 @@ def _how(side: Groups, codes: np.ndarray, run: str, clusters: tuple[str, ...]) -
     """Which clusters make up the groups of a side; their sizes and a run if it cuts clusters."""
     placed = [c for _, members in side for c in members]
     if len(set(placed)) < len(placed):
-        sizes = np.bincount(codes[codes >= 0])
+        sizes = cluster_sizes(codes)
         least = f"{sizes.min():,} to " if sizes.min() < sizes.max() else ""
         return f"{least}{count(int(sizes.max()), 'object')} each, as in {run!r}"
     texts = []

@@ -35,7 +35,7 @@ from wellsep.evaluate.clusters.rules import MOST_OBJECTS, NO_RULE, find_rule
 from wellsep.indices import cfq_clusters, dbcv_clusters
 from wellsep.indices.centroid import BORDERLINE
 from wellsep.indices.scoring import values_of_objects
-from wellsep.partitions import VALUE_POLICIES, Partitions, encode
+from wellsep.partitions import VALUE_POLICIES, Partitions, cluster_sizes, encode
 from wellsep.runs.collection import Features
 from wellsep.spaces.drawing_planes import drawn_objects
 from wellsep.spaces.projections import has_columns, take_objects
@@ -293,7 +293,7 @@ def describe_partition(
     return ClusterDescription(
         clusters=tuple(str(label) for label in partition.classes[0]),
         n_objects=partition.n_objects,
-        sizes=freeze(np.bincount(codes[counted], minlength=k)),
+        sizes=freeze(partition.sizes[0]),
         stability=freeze(np.full(k, np.nan)),
         dissolved=never,
         n_draws=never,
@@ -450,7 +450,6 @@ def _describe(
     ids: np.ndarray,
 ) -> ClusterDescription:
     """What some objects tell; sizes are those of all."""
-    codes, n = partition.codes[0], partition.n_objects
     rows = take_objects(space, objects)
     if has_columns(space):
         rows = np.asarray(rows, dtype=np.float64)
@@ -463,8 +462,8 @@ def _describe(
     full = np.append(objects, -1)  # the last: none
     return replace(
         found,
-        n_objects=n,
-        sizes=freeze(np.bincount(codes[codes >= 0], minlength=len(found.clusters))),
+        n_objects=partition.n_objects,
+        sizes=freeze(partition.sizes[0]),
         medoid=freeze(full[found.medoid]),
         typical=freeze(full[found.typical]),
         doubtful=freeze(full[found.doubtful]),
@@ -484,7 +483,7 @@ def described_objects(codes: np.ndarray) -> np.ndarray:
     drawn = drawn_objects(len(codes), MOST_SAMPLED)
     if len(drawn) == len(codes):
         return drawn
-    here = np.bincount(codes[drawn][codes[drawn] >= 0], minlength=codes.max() + 1)
+    here = cluster_sizes(codes[drawn], codes.max() + 1)
     scarce = np.flatnonzero(here < LEAST_OBJECTS)
     more = [np.flatnonzero(codes == code)[:LEAST_OBJECTS] for code in scarce]
     return np.unique(np.concatenate([drawn, *more]))

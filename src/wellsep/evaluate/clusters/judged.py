@@ -170,7 +170,6 @@ def judge_clusters(
         counted = codes[:, np.linspace(0, codes.shape[1] - 1, most).round().astype(np.intp)]
         notes = (f"Support was counted on {most:,} of {codes.shape[1]:,} objects.",)
     supports = cluster_support(counted, rank, agreement_weights, n_jobs=n_jobs)
-    sizes = [np.bincount(codes[d][codes[d] >= 0], minlength=len(labels[d])) for d in order]
     # NaN for clusters that have no object among the counted ones.
     gaps = [(0, len(labels[d]) - len(supports[d])) for d in range(len(labels))]
     support = np.concatenate([np.pad(supports[d], gaps[d], constant_values=np.nan) for d in order])
@@ -182,7 +181,7 @@ def judge_clusters(
         runs=names,
         run=freeze(np.repeat(np.arange(len(order)), [len(labels[d]) for d in order])),
         clusters=tuple(label for d in order for label in labels[d]),
-        sizes=freeze(np.concatenate(sizes)),
+        sizes=freeze(np.concatenate([clusters.sizes[d] for d in order])),
         support=freeze(support),
         class_share=freeze(share),
         n_sets=curve.sets if told else 0,
@@ -260,10 +259,6 @@ class KeptCodes(Record):
         labels = np.array([str(v) for known in clusters.classes for v in known], dtype=str)
         if cells * kind.itemsize + labels.nbytes + 8 * len(labels) > MOST_BYTES:
             return None
-        sizes = [
-            np.bincount(codes[codes >= 0], minlength=k)
-            for codes, k in zip(clusters.codes, n_clusters, strict=True)
-        ]
         return cls(
             freeze(objects),
             drawn=freeze(clusters.codes[:, objects], kind),
@@ -271,7 +266,7 @@ class KeptCodes(Record):
             whole=freeze(clusters.codes[list(contenders)], kind),
             n_clusters=freeze(n_clusters, np.intp),
             labels=freeze(labels),
-            sizes=freeze(np.concatenate(sizes), np.intp),
+            sizes=freeze(np.concatenate(clusters.sizes), np.intp),
         )
 
     def _of(self, m: int) -> slice:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wellsep._threads import effective_jobs, in_threads
+from wellsep.partitions import cluster_sizes
 
 MOST_RUNS = 200  # better runs that one run is compared with; of more, evenly spread ones
 
@@ -112,7 +113,7 @@ def best_matches(
     """
     first, others = first.astype(np.int64), np.asarray(others)
     n_first = int(first.max(initial=-1)) + 1
-    own = np.bincount(first[first >= 0], minlength=n_first)[:, None]
+    own = cluster_sizes(first, n_first)[:, None]
     similarity = np.zeros((n_first, len(others)))
     match = np.full((n_first, len(others)), -1, dtype=np.intp)
     for b, other in enumerate(others):

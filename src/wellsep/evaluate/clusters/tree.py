@@ -16,7 +16,7 @@ from wellsep._text.sentences import count, listing, printable, rows_of
 from wellsep.adapters.anndata import clusterings_of
 from wellsep.adapters.stores import matching
 from wellsep.evaluate.vote.answer import labels_of
-from wellsep.partitions import Partitions, is_noise
+from wellsep.partitions import Partitions, is_noise, offsets_of
 
 KEPT = 0.9  # share of the objects from which on a cluster stays, or comes from one cluster
 _TOLD = 0.1  # smaller parts are not told of
@@ -225,8 +225,8 @@ def resolution_tree(runs: Any, labels: str | Iterable[str] | None = None) -> Res
         )
     noisy = [is_noise(classes) for classes in partitions.classes]
     order = np.argsort([int((~no).sum()) for no in noisy], kind="stable")
-    widths = np.array([len(partitions.classes[m]) for m in order])
-    starts = np.concatenate([[0], np.cumsum(widths[:-1])])
+    widths = partitions.n_clusters[order]
+    starts = offsets_of(widths)[:-1]
     links, counts = [], []
     for ends, (m, after) in zip(pairwise(starts), pairwise(order), strict=True):
         both = partitions.codes[m], partitions.codes[after]
@@ -241,7 +241,7 @@ def resolution_tree(runs: Any, labels: str | Iterable[str] | None = None) -> Res
             for label, alone in zip(partitions.classes[m].tolist(), noisy[m], strict=True)
         ),
         level=np.repeat(np.arange(len(order)), widths),
-        sizes=np.concatenate([np.bincount(partitions.codes[m]) for m in order]),
+        sizes=np.concatenate([partitions.sizes[m] for m in order]),
         is_noise=np.concatenate([noisy[m] for m in order]),
         links=np.concatenate(links),
         counts=np.concatenate(counts),

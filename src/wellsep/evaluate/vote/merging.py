@@ -25,7 +25,7 @@ from wellsep.compute.statistics.contingency import PairCounts
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.vote.answer import Consensus, labels_of, numbers_of_runs, refuse_too_few
 from wellsep.indices.external import adjusted_rand
-from wellsep.partitions import Classes, Partitions
+from wellsep.partitions import Classes, Partitions, cluster_sizes
 from wellsep.runs import Run, Runs
 from wellsep.runs.folder_names import best_first
 
@@ -89,7 +89,7 @@ class ConsensusPartition(Result):
     @property
     def sizes(self) -> np.ndarray:
         """(K,) objects of each cluster."""
-        return np.bincount(self.labels[self.labels != NOISE])
+        return cluster_sizes(self.labels)
 
     @property
     def is_sampled(self) -> bool:
