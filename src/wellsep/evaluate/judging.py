@@ -184,11 +184,13 @@ def judge(
     # The distinct partitions that are best, or come first in some draw.
     winners = () if confidence is None else confidence.first_in_draw.tolist()
     contenders = sorted({int(answer.classes.of[answer.order[0]]), *winners})
-    named = _named(problem, answer)
+    clusterings = _named(problem, answer).clusters_only()
     vote: Consensus = next(iter(answers["consensus"].values()))
     weights = shared_votes(vote.agreement)  # near copies share a weight, as in the vote
     one_embedding = _one_embedding(scores) if scores.spaces else None
-    clusters = judge_clusters(named, answer, weights, contenders, one_embedding, n_jobs=n_jobs)
+    clusters = judge_clusters(
+        clusterings, answer, weights, contenders, one_embedding, n_jobs=n_jobs
+    )
     of_best = plane = None
     if options.details and scores.spaces:
         # Distinct partitions, best first, each with its own space, else the one that counts most.
@@ -198,7 +200,7 @@ def judge(
         of_best, descriptions = _describe(problem, chosen)
         clusters = replace(clusters, descriptions=descriptions)
         plane = None if options.layout is None else _layout(problem, scores, chosen[0][1])
-    codes = KeptCodes.keep(named, _drawn(scores, MOST_DRAWN), contenders)
+    codes = KeptCodes.keep(clusterings, _drawn(scores, MOST_DRAWN), contenders)
     if codes is None:
         notes += (
             "The clusters of the objects are not kept, since they would take more than 50 MB: the "

@@ -145,7 +145,7 @@ def _partner_text(partner: Partner) -> str:
 
 
 def judge_clusters(
-    distinct: Partitions,
+    clusters: Partitions,
     answer: Answer,
     agreement_weights: np.ndarray,
     contenders: Sequence[int],
@@ -155,10 +155,9 @@ def judge_clusters(
 ) -> JudgedClusters:
     """Compute the support of every cluster of the D distinct partitions, which ``answer`` ranks.
 
-    ``contenders`` are positions among the distinct ones. ``one_embedding`` says whether all come
-    from one; None where that is not known.
+    Noise is in none of the ``clusters``. ``contenders`` are positions among the distinct ones.
+    ``one_embedding`` says whether all come from one; None where that is not known.
     """
-    clusters = distinct.clusters_only()
     codes, labels = clusters.codes, [tuple(map(str, known)) for known in clusters.classes]
     first = answer.first_of_each
     order = answer.classes.of[first]
@@ -249,13 +248,12 @@ class KeptCodes(Record):
 
     @classmethod
     def keep(
-        cls, distinct: Partitions, objects: np.ndarray, contenders: Sequence[int]
+        cls, clusters: Partitions, objects: np.ndarray, contenders: Sequence[int]
     ) -> KeptCodes | None:
-        """Take the codes of distinct partitions; None where they take more than 50 MB."""
-        clusters = distinct.clusters_only()
+        """Take the codes of distinct partitions without noise; None if they exceed 50 MB."""
         n_clusters = clusters.n_clusters
         kind = np.min_scalar_type(-1 - int(n_clusters.max()))
-        cells = len(distinct) * len(objects) + len(contenders) * distinct.n_objects
+        cells = len(clusters) * len(objects) + len(contenders) * clusters.n_objects
         labels = np.array([str(v) for known in clusters.classes for v in known], dtype=str)
         if cells * kind.itemsize + labels.nbytes + 8 * len(labels) > MOST_BYTES:
             return None
