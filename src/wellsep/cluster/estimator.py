@@ -37,7 +37,7 @@ from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
 from wellsep._threads import own_threads
 from wellsep.compute.kernels import load
 from wellsep.compute.kmeans.prepared_points import Frame, Points, prepare
-from wellsep.compute.kmeans.starts import check_init
+from wellsep.compute.kmeans.starts import STARTS
 
 
 class Starts(NamedTuple):
@@ -144,7 +144,10 @@ class CentroidClusterer(
         return self
 
     def _starts(self) -> Starts:
-        (init, given), n_init = check_init(self.init), self.n_init
+        init, n_init = self.init, self.n_init
+        given = not isinstance(init, str) and not callable(init)  # the centres; judged with X
+        if isinstance(init, str):
+            check_choice("init", init, STARTS)
         if isinstance(n_init, str):
             check_choice("n_init", n_init, ("auto",))
             n_init = 1 if given or init == "k-means++" else 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,10 +124,7 @@ def _moved(
             size = max(SEARCHED, PER_CLUSTER * len(centers))
             searched = points.sample(size, random_state)
         again = starts.init if isinstance(starts.init, str) else "k-means++"
-
-        def restart() -> np.ndarray:
-            return start_centers(searched, len(centers), again, random_state)
-
+        restart = partial(start_centers, searched, len(centers), again, random_state)
         found = search(searched, centers, restart, budget, random_state, progress, history)
     passes = int(np.ceil(found.work / (points.n * len(centers))))
     if not (points.in_chunks or on_device):

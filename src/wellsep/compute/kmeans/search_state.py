@@ -44,7 +44,7 @@ class CentreState:
 
     def __init__(self, points: Points, centers: np.ndarray, *, local: bool = True):
         n, k = points.n, len(centers)
-        self.points = points
+        self.points, self.k = points, k
         self.local = local  # False: every move is a pass over all points, for comparison
         self.weights = points.pull_or_ones
         self.total = float(self.weights.sum())
@@ -63,10 +63,6 @@ class CentreState:
         self._scan(np.arange(n))
         self.recount()
         self.cost = float(self.near @ self.weights)
-
-    @property
-    def k(self) -> int:
-        return len(self.centers)
 
     def copy(self) -> CentreState:
         other = object.__new__(type(self))
@@ -279,7 +275,8 @@ class CentreState:
         for _ in range(steps + 1):
             side = np.asarray(X @ across) > level
             self.work += float(len(rows))
-            sums = self._sides(X, side, weights)
+            both = np.stack([np.where(side, weights, 0.0), np.where(side, 0.0, weights)])
+            sums = np.asarray(both @ X)
             mass = np.array([weights[side].sum(), weights[~side].sum()])
             if not (mass > 0.0).all():
                 break
@@ -292,10 +289,6 @@ class CentreState:
             across = places[0] - places[1]
             level = 0.5 * float(places[0] @ places[0] - places[1] @ places[1])
         return found
-
-    def _sides(self, X: Any, side: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        both = np.stack([np.where(side, weights, 0.0), np.where(side, 0.0, weights)])
-        return np.asarray(both @ X)
 
     def _split_gain(self, sums: np.ndarray, mass: np.ndarray, places: np.ndarray) -> float:
         if self.points.frame.directions:

@@ -10,19 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import check_choice, check_numbers, to_numpy
+from wellsep._checks.arrays import check_numbers, to_numpy
 from wellsep.compute.kmeans.lloyd import run
 from wellsep.compute.kmeans.prepared_points import Leading, Points, draw_key, prepare
 
 STARTS = ("k-means++", "random")
 ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
-
-
-def check_init(init: Any) -> tuple[Any, bool]:
-    """A known name, a function or an array, whose shape is judged later; and whether an array."""
-    if isinstance(init, str):
-        return check_choice("init", init, STARTS), False
-    return init, not callable(init)
 
 
 def start_centers(
@@ -74,20 +67,16 @@ def plus_plus(
     chosen = np.empty(n_clusters, dtype=np.intp)
     share = None if points.pull is None else points.shares(points.pull)
     chosen[0] = random_state.choice(points.n, p=share)
-    xp, weights = points.space.xp, points.device_weights
-    closest = _row_squares(points, chosen[:1])[0, ...]
+    space, weights = points.space, points.device_weights
+    closest = space.center_squares(points.take(chosen[:1]), points.norms)[0, ...]
     for position in range(1, n_clusters):
         candidates = draw_far(points, closest, n_trials, random_state)
-        trials = xp.minimum(_row_squares(points, candidates), closest[None, :])
-        totals = xp.sum(trials, axis=1) if weights is None else trials @ weights
+        squares = space.center_squares(points.take(candidates), points.norms)
+        trials = space.xp.minimum(squares, closest[None, :])
+        totals = space.xp.sum(trials, axis=1) if weights is None else trials @ weights
         best = int(np.argmin(to_numpy(totals)))
         closest, chosen[position] = trials[best, ...], candidates[best]
     return chosen
-
-
-def _row_squares(points: Points, rows: np.ndarray) -> Any:
-    """(m, n) squared distances from some rows to all points."""
-    return points.space.center_squares(points.take(rows), points.norms)
 
 
 def draw_far(
