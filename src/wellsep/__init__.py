@@ -92,10 +92,15 @@ _HOME = {
     "list_datasets": "datasets",
 }
 
+# packages and modules that `import wellsep` alone makes usable, as in wellsep.plot.ScatterDisplay
+_ROOMS = ("adapters", "cluster", "deep", "evaluate", "plot", "records", "spaces", "testing")
+
 __all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"wellsep.{name}")
     try:
         home = _HOME[name]
     except KeyError:

@@ -1,5 +1,13 @@
-"""The public names as type checkers see them; held to ``_HOME`` of ``__init__.py`` by a test."""
+"""The public names as type checkers see them; a test holds them to those of ``__init__.py``."""
 
+from wellsep import adapters as adapters
+from wellsep import cluster as cluster
+from wellsep import deep as deep
+from wellsep import evaluate as evaluate
+from wellsep import plot as plot
+from wellsep import records as records
+from wellsep import spaces as spaces
+from wellsep import testing as testing
 from wellsep._checks.arrays import UndefinedIndex
 from wellsep.cluster import CFMeans, KMeans, KMedoids, LOFKMeans, RobustKMeans
 from wellsep.cluster.grid_search import ClusterSearch

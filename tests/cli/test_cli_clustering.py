@@ -224,6 +224,6 @@ def test_ctrl_c_ends_a_command_with_one_sentence(tmp_path, capsys, monkeypatch):
         raise KeyboardInterrupt
 
     np.save(tmp_path / "x.npy", np.arange(24.0).reshape(8, 3))
-    monkeypatch.setattr("wellsep.cli.clustering.fit_labels", interrupted)
+    monkeypatch.setattr("wellsep.cluster.fit_labels", interrupted)
     assert main(["cluster", str(tmp_path / "x.npy"), "-k", "2"]) == 130
     assert capsys.readouterr().err == "Interrupted. Files that were complete are kept.\n"

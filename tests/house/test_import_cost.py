@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+import wellsep
+
 HEAVY = ("torch", "dask", "distributed", "numba", "matplotlib", "pandas", "polars")
 # Each step and what it may add; they follow each other in one process.
 STEPS = {
@@ -55,3 +57,10 @@ def test_less_than_half_a_second_is_added_to_scikit_learn(measure, step):
 
 def test_the_probe_would_see_a_heavy_module():
     assert "'polars'" in python(f"import sys, polars; print(set(sys.modules) & set({HEAVY!r}))")
+
+
+@pytest.mark.parametrize("room", wellsep._ROOMS)
+def test_the_import_of_the_package_makes_its_rooms_usable(room):
+    if room == "deep":
+        pytest.importorskip("torch", reason="needs the extra deep")
+    assert python(f"import wellsep; print(wellsep.{room}.__name__)").strip() == f"wellsep.{room}"

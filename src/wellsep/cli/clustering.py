@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from sklearn.exceptions import FitFailedWarning
 
 import wellsep as ws
 from wellsep._checks.arrays import check_data, spreads_apart
@@ -24,13 +23,11 @@ from wellsep.cli.deliver import (
     write_columns,
     wrote,
 )
-from wellsep.cli.methods import METHODS, clusterer, scaled
+from wellsep.cli.methods import METHODS
 from wellsep.cli.options import ONE_CLUSTER, parse_count, parse_index, parse_range, parse_settings
 from wellsep.cli.printing import print_columns, print_line, progress_bar
 from wellsep.cli.reading import TableReader, named
 from wellsep.cli.wording import in_shell_words, print_sentences
-from wellsep.cluster.fitting import fit_labels
-from wellsep.cluster.k_choice.result import ChosenK
 
 BATCHED = ("k-means", "cf-means")  # methods that read a file in batches
 
@@ -96,11 +93,11 @@ def choose_k(
     X, unscaled, names = _read(reader, data, scale, space)
     with warnings.catch_warnings(), progress_bar() as told:
         # The numbers of clusters that could not be fitted are named in the output.
-        warnings.simplefilter("ignore", FitFailedWarning)
+        warnings.filterwarnings("ignore", "K = .* could not be fitted")
         chosen = ws.choose_k(
             X,
             None if k is None else parse_range(k),
-            estimator=None if method == METHODS[0] else clusterer(method, None),
+            estimator=None if method == METHODS[0] else ws.cluster.clusterer(method, None),
             gate=gate,
             n_repeats=repeats,
             random_state=seed,
@@ -116,7 +113,7 @@ def choose_k(
         raise typer.Exit(ONE_CLUSTER)
 
 
-def _print_chosen(chosen: ChosenK) -> None:
+def _print_chosen(chosen: ws.records.ChosenK) -> None:
     """Print the answer first, then the table, then the votes and what to be wary of."""
     answer = chosen.answer()
     print_sentences(answer, "choose-k")
@@ -183,13 +180,13 @@ def cluster(
     if report is not None and batch is not None:
         raise ValueError("report must be left out with --batch, which keeps the data on disk.")
     reader = TableReader([data], ids, no_header, columns)
-    model = clusterer(method, k, seed, parse_settings(settings))
+    model = ws.cluster.clusterer(method, k, seed, parse_settings(settings))
     if batch is None:
         X, unscaled, names = _read(reader, data, scale, space)
     else:
         X, names = _open_map(data, method, scale), None
         model.set_params(batch_size=batch)
-    fitted = fit_labels(model, X)
+    fitted = ws.cluster.fit_labels(model, X)
     reader.tell()
     if output is not None:
         write_columns(output, label_columns(fitted.labels, names))
@@ -237,7 +234,7 @@ def _read(
     warning = None if scale else spreads_apart(X, reader.features)
     if warning is not None:
         reader.said.append(in_shell_words(warning, {}))
-    return scaled(X, scale), X, names
+    return ws.cluster.scaled(X, scale), X, names
 
 
 def _open_map(path: Path, method: str, scale: bool) -> np.ndarray:

@@ -14,7 +14,6 @@ from wellsep.adapters import load_any
 from wellsep.adapters.anndata import clusterings_of
 from wellsep.cli import methods, options
 from wellsep.cli.deliver import Outputs
-from wellsep.cli.methods import clusterer, scaled
 from wellsep.cli.options import parse_settings
 from wellsep.cli.printing import (
     ALL_ROWS,
@@ -26,7 +25,6 @@ from wellsep.cli.printing import (
 )
 from wellsep.cli.reading import TableReader, named
 from wellsep.cli.wording import print_sentences
-from wellsep.records import ChosenK, ClusterDescription, ResolutionTree, Stability
 
 
 def describe(
@@ -71,10 +69,10 @@ def describe(
     """
     outputs = Outputs(as_json, save, output, report, context=context)
     outputs.check(data, labels)
-    record = None if stability is None else Stability.load(stability)
+    record = None if stability is None else ws.records.Stability.load(stability)
     reader = TableReader([data], ids, no_header, columns, labels=[labels], partitions=partitions)
     X, clusters = reader.data_and_labels(data, space)
-    compared = scaled(X, scale)
+    compared = ws.cluster.scaled(X, scale)
     result = ws.describe_clusters(
         compared,
         clusters,
@@ -88,7 +86,7 @@ def describe(
     outputs.deliver(result, print_description, runs=named(reader, compared), labels=clusters)
 
 
-def print_description(result: ClusterDescription) -> None:
+def print_description(result: ws.records.ClusterDescription) -> None:
     """Print the clusters, their features, and the same in sentences."""
     table = result.columns()
     for name in ("rule", "precision", "recall"):
@@ -179,13 +177,15 @@ def stability(
         raise ValueError(
             f"settings must be left out without a method, got {', '.join(values)}; say -k 3."
         )
-    model = None if n_clusters is None else clusterer(method, n_clusters, settings=values)
+    model = (
+        None if n_clusters is None else ws.cluster.clusterer(method, n_clusters, settings=values)
+    )
     reader = TableReader([data], ids, no_header, columns, labels=[labels], partitions=partitions)
     if given:
         X, judged = reader.data_and_labels(data, space)
     else:
         X, judged = reader.data(data, space)[0], None
-    compared = scaled(X, scale)
+    compared = ws.cluster.scaled(X, scale)
     with progress_bar(lambda what: "Clustering samples") as told:
         result = ws.stability(
             model,
@@ -203,7 +203,7 @@ def stability(
     outputs.deliver(result, print_stability, **page)
 
 
-def print_stability(result: Stability) -> None:
+def print_stability(result: ws.records.Stability) -> None:
     """Print the answer first, then the table, then a sentence for each cluster."""
     answer, *others = result.sentences()
     print_sentences([answer], "stability")
@@ -250,7 +250,7 @@ def resolutions(
     outputs.deliver(tree, print_tree)
 
 
-def print_tree(tree: ResolutionTree) -> None:
+def print_tree(tree: ws.records.ResolutionTree) -> None:
     """Print the clusters, each below the one that most of its objects come from, then the words.
 
     A terminal shows the first 40 rows.
@@ -265,7 +265,7 @@ def print_tree(tree: ResolutionTree) -> None:
 def _clusterings(source: str, labels: str | None) -> Any:
     """The clusterings of a source; a saved choice of K is one."""
     if (Path(source) / MANIFEST).is_file():
-        return ChosenK.load(source)
+        return ws.records.ChosenK.load(source)
     if is_anndata(source):
         runs = clusterings_of(source, labels)
     else:
