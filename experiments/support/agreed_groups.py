@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
 from experiments.support.collect import LEAST, Experiment, experiments
-from wellsep.evaluate.clusters import agreed, support
+from wellsep.evaluate.clusters import agreed
+from wellsep.partitions import best_matches
 
 TABLE = Path(__file__).parent / "agreed.csv"
 
@@ -39,7 +40,7 @@ def rows_of(one: Experiment) -> Iterator[dict[str, Any]]:
     best = some[chosen[0]]
     names = tuple(map(str, range(best.max() + 1)))
     found = agreed.find_agreed(some[chosen], chance[chosen], names, tuple(map(str, chosen)))
-    match, _ = support.best_matches(best, one.truth[None])
+    match, _ = best_matches(best, one.truth[None])
     of_question = {c: q for q in found.questions for c in q.clusters}
     for c, size in enumerate(found.sizes.tolist()):
         if size < LEAST:

@@ -28,6 +28,7 @@ import wellsep as ws
 from experiments.ace.archive import Entry, names
 from wellsep.evaluate import ranks as ranking
 from wellsep.evaluate.clusters import support
+from wellsep.partitions import best_matches
 
 HERE = Path(__file__).parent
 TABLE = HERE / "clusters.csv.gz"
@@ -185,9 +186,9 @@ def rows_of(one: Experiment, order: str, runs: Distinct) -> Iterator[dict[str, A
         codes = runs.codes[run]
         voters = support.better_half(rank, runs.weights, int(run))
         every = np.delete(np.arange(len(rank)), run)
-        known, _ = support.best_matches(codes, truth)
-        better, _ = support.best_matches(codes, runs.codes[voters.runs])
-        all_runs, _ = support.best_matches(codes, runs.codes[every])
+        known, _ = best_matches(codes, truth)
+        better, _ = best_matches(codes, runs.codes[voters.runs])
+        all_runs, _ = best_matches(codes, runs.codes[every])
         apart = runs.agreement[run, voters.runs] < 0.9
         others = voters.weights * apart
         like = np.abs(np.log(runs.n_clusters[voters.runs] / runs.n_clusters[run]))

@@ -26,6 +26,7 @@ import wellsep as ws
 from experiments.support.calibrate import BANDS, SHIPPED, bands, brier, reliability, weigh
 from experiments.support.collect import BEST, CLASS, HERE, LEAST
 from wellsep.evaluate.clusters import agreed, support
+from wellsep.partitions import best_matches
 
 RESULT = "confirmed.csv"
 NEAR = 0.15  # how far a band may lie from what the map says
@@ -62,7 +63,7 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
         codes[first], chance[[order[m] for m in first]], labels_of_best, names_of
     )
     for run in range(min(BEST, len(order))):
-        match, _ = support.best_matches(codes[run], truth[None])
+        match, _ = best_matches(codes[run], truth[None])
         for c, size in enumerate(np.bincount(codes[run][codes[run] >= 0]).tolist()):
             if size >= LEAST:
                 yield {

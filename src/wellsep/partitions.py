@@ -375,6 +375,44 @@ def cluster_sizes(codes: np.ndarray, n_clusters: int = 0) -> np.ndarray:
     return np.bincount(codes[codes >= 0], minlength=n_clusters)
 
 
+def best_matches(
+    first: np.ndarray,
+    others: Sequence[np.ndarray] | np.ndarray,
+    n_clusters: int = 0,
+    weights: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(K, B) for each cluster of one partition its best Jaccard similarity with B others.
+
+    |A∩B| / |A∪B| over the clusters B of the other. Codes below 0 are in no cluster, but their
+    objects count in the clusters of the other side; a cluster without objects has 0. With weights,
+    sizes are sums of weights. K is at least ``n_clusters``. The second array has the code of the
+    cluster that matches best, -1 where none has a common object.
+
+    >>> similarity, match = best_matches(np.array([0, 0, 1, 1, 1]), [np.array([0, 0, 0, 1, 1])], 3)
+    >>> similarity[:, 0].round(3).tolist(), match[:, 0].tolist()
+    ([0.667, 0.667, 0.0], [0, 1, -1])
+    """
+    rows = first.astype(np.int64) + 1  # row and column 0 are noise
+    height = max(int(rows.max(initial=0)), n_clusters) + 1
+    own = np.bincount(rows, weights, height)[1:, None]
+    similarity = np.zeros((height - 1, len(others)))
+    match = np.full((height - 1, len(others)), -1, dtype=np.intp)
+    for b, other in enumerate(others):
+        width = int(other.max(initial=-1)) + 2
+        table = np.bincount(rows * width + other + 1, weights, height * width)
+        table = table.reshape(height, width)
+        # Weights are summed object by object; sums of cells would differ in the last digit.
+        theirs = table.sum(axis=0) if weights is None else np.bincount(other + 1, weights, width)
+        common = table[1:].astype(np.float64)
+        common[:, 0] = 0
+        union = own + theirs - common
+        shares = common / np.maximum(union, np.finfo(float).tiny)  # clusters may be empty
+        best = shares.argmax(axis=1)
+        match[:, b] = best - 1
+        similarity[:, b] = shares[np.arange(height - 1), best]
+    return similarity, match
+
+
 def is_noise(classes: np.ndarray) -> np.ndarray:
     """Which labels of clusters mean noise."""
     return classes == NOISE if classes.dtype.kind in "iu" else np.zeros(len(classes), dtype=bool)

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
 from wellsep.cluster.resampling import measure as resampling
-from wellsep.cluster.resampling.one_draw import best_jaccards
+from wellsep.partitions import best_matches
 from wellsep.records import Stability
 
 ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "stability.json").read_text())
@@ -75,14 +75,14 @@ def test_the_prediction_strengths_are_those_of_fpc(name, monkeypatch):
 def test_the_similarities_are_those_of_the_hand_cases(hand):
     labels, rows = np.array(hand["labels"]), np.array(hand["resample"])
     of_draw = np.array(hand["resample_labels"])
-    found = best_jaccards(labels[rows], of_draw, labels.max() + 1, of_draw.max() + 1)
-    np.testing.assert_allclose(found, hand["jaccard"], rtol=0, atol=1e-15)
+    found, _ = best_matches(labels[rows], [of_draw], labels.max() + 1)
+    np.testing.assert_allclose(found[:, 0], hand["jaccard"], rtol=0, atol=1e-15)
 
 
 def test_noise_is_no_cluster_but_its_objects_enlarge_the_other_side():
     # A = {0, 1}, the draw has {0, 1, 2} and object 2 was noise: 2/3. B = {3, 4}, 4 is noise: 1/2.
-    found = best_jaccards(np.array([0, 0, -1, 1, 1]), np.array([0, 0, 0, 1, -1]), 2, 2)
-    np.testing.assert_allclose(found, [2 / 3, 1 / 2])
+    found, _ = best_matches(np.array([0, 0, -1, 1, 1]), [np.array([0, 0, 0, 1, -1])])
+    np.testing.assert_allclose(found[:, 0], [2 / 3, 1 / 2])
 
 
 def test_a_weight_of_two_is_an_object_twice():
@@ -93,8 +93,8 @@ def test_a_weight_of_two_is_an_object_twice():
     )
     repeated = np.repeat(np.arange(4), weights.astype(int))
     np.testing.assert_allclose(
-        best_jaccards(first, second, 2, 2, weights),
-        best_jaccards(first[repeated], second[repeated], 2, 2),
+        best_matches(first, [second], weights=weights)[0],
+        best_matches(first[repeated], [second[repeated]])[0],
     )
 
 

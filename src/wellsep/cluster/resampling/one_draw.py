@@ -22,7 +22,7 @@ from wellsep.cluster.membership import most_voted
 from wellsep.cluster.worker_processes import in_workers
 from wellsep.compute.statistics.neighbour_graph import smallest
 from wellsep.distances.base import PRECOMPUTED
-from wellsep.partitions import encode
+from wellsep.partitions import best_matches, encode
 
 NEAREST_MEAN_METRICS = ("euclidean", "cosine", PRECOMPUTED)
 
@@ -61,7 +61,7 @@ def judge_draw(refit: Refit, codes: np.ndarray, rows: np.ndarray, seed: int) -> 
         return Judged(None, error=f"{type(error).__name__}: {shown(str(error))}")
     drawn = codes[rows]
     weights = cut_rows(refit.weights, rows)
-    values = best_jaccards(drawn, found, int(codes.max()) + 1, n_found, weights)
+    values = best_matches(drawn, [found], int(codes.max()) + 1, weights)[0][:, 0]
     noise = drawn < 0
     again = float((found[noise] < 0).mean()) if noise.any() else np.nan
     return Judged(values, n_found, again)
@@ -157,38 +157,6 @@ def draw_rows(n: int, size: int | None, rng: np.random.RandomState) -> np.ndarra
     if size is None:
         return np.unique(rng.randint(n, size=n))
     return np.sort(rng.choice(n, size, replace=False))
-
-
-def best_jaccards(
-    first: np.ndarray,
-    second: np.ndarray,
-    n_first: int,
-    n_second: int,
-    weights: np.ndarray | None = None,
-) -> np.ndarray:
-    """(n_first,) for each cluster of the first partition its largest Jaccard similarity.
-
-    |A∩B| / |A∪B| over the clusters B of the second. Codes below 0 are in no cluster, but their
-    objects count in those of the other partition. A cluster without objects has 0. With weights,
-    sizes are sums of weights.
-
-    >>> best_jaccards(np.array([0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1]), 3, 2).round(3).tolist()
-    [0.667, 0.667, 0.0]
-    """
-    of_first, of_second = first >= 0, second >= 0
-    both = of_first & of_second
-    mass = [None] * 3 if weights is None else [weights[m] for m in (of_first, of_second, both)]
-    sizes = np.bincount(first[of_first], mass[0], n_first)
-    others = np.bincount(second[of_second], mass[1], n_second)
-    cells, place = np.unique(
-        first[both].astype(np.int64) * max(n_second, 1) + second[both], return_inverse=True
-    )
-    common = np.bincount(place, mass[2], len(cells))
-    a, b = np.divmod(cells, max(n_second, 1))
-    union = sizes[a] + others[b] - common
-    best = np.zeros(n_first)
-    np.maximum.at(best, a, np.divide(common, union, out=np.zeros(len(a)), where=union > 0))
-    return best
 
 
 def own_jaccards(

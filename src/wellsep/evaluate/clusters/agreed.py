@@ -17,8 +17,7 @@ from wellsep._files.arrays import read_json
 from wellsep._files.limits import read_bytes
 from wellsep._files.records import Record, Result, freeze
 from wellsep._text.sentences import count, listing, shown
-from wellsep.evaluate.clusters.support import best_matches
-from wellsep.partitions import cluster_sizes
+from wellsep.partitions import best_matches, cluster_sizes
 
 AGREED = 0.75  # smallest Jaccard similarity with a cluster of every contender
 LINKED = 0.25  # share of the smaller of two clusters from which on they overlap

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -11,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wellsep._threads import effective_jobs, in_threads
-from wellsep.partitions import cluster_sizes
+from wellsep.partitions import best_matches
 
 MOST_RUNS = 200  # better runs that one run is compared with; of more, evenly spread ones
 
@@ -101,29 +100,3 @@ def object_support(
         matched = match[own, b]
         stays += weight * ((codes[other] == matched) & (matched >= 0))
     return np.where(own >= 0, stays, np.nan)
-
-
-def best_matches(
-    first: np.ndarray, others: np.ndarray | Sequence[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """(K, B) for each cluster of one partition its best Jaccard similarity with B others.
-
-    Codes below 0 are in no cluster, but their objects count in the clusters of the other side. The
-    second array has the code of the cluster that matches best, -1 where none has a common object.
-    """
-    first, others = first.astype(np.int64), np.asarray(others)
-    n_first = int(first.max(initial=-1)) + 1
-    own = cluster_sizes(first, n_first)[:, None]
-    similarity = np.zeros((n_first, len(others)))
-    match = np.full((n_first, len(others)), -1, dtype=np.intp)
-    for b, other in enumerate(others):
-        width = int(other.max(initial=-1)) + 2  # the first row and column are noise
-        table = np.bincount((first + 1) * width + other + 1, minlength=(n_first + 1) * width)
-        table = table.reshape(n_first + 1, width)
-        common = table[1:].astype(np.float64)
-        common[:, 0] = 0
-        shares = common / np.maximum(own + table.sum(axis=0) - common, 1)  # clusters may be empty
-        best = shares.argmax(axis=1)
-        match[:, b] = best - 1
-        similarity[:, b] = shares[np.arange(n_first), best]
-    return similarity, match

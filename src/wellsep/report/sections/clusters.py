@@ -9,7 +9,7 @@ import numpy as np
 
 from wellsep._text.sentences import count
 from wellsep.evaluate import ClusterDescription
-from wellsep.evaluate.clusters.support import best_matches
+from wellsep.partitions import best_matches
 from wellsep.report.pack import Section
 from wellsep.report.sections.scatter import LONGEST_NAME, Labels, object_names
 
