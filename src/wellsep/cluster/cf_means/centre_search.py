@@ -150,17 +150,14 @@ class CentreSearch:
                 self.best, idle = state, 0
             else:
                 idle += 1
-            if self.over or idle >= self.budget.idle_rounds:
+            # Nothing is left to gain where every point lies on a centre.
+            over = self.budget.spent or self.progress.stopped or not self.best.cost > 0.0
+            if over or idle >= self.budget.idle_rounds:
                 break
             state = self.next_state()
         best = self.best
         best.recount()
         return Found(best.centers, best.first, best.cost, self.kept, self.work)
-
-    @property
-    def over(self) -> bool:
-        # Nothing is left to gain where every point lies on a centre.
-        return self.budget.spent or self.progress.stopped or not self.best.cost > 0.0
 
     def next_state(self) -> CentreState:
         if self.kicks:

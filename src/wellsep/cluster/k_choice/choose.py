@@ -61,7 +61,7 @@ from wellsep.cluster.worker_processes import Progress, in_workers
 from wellsep.distances.base import PRECOMPUTED, PairSpace
 from wellsep.indices.external import ari_score
 from wellsep.indices.gap import gain_over_one, within_sums
-from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices
+from wellsep.indices.index_names import IndexSpec, is_pair, parse_indices
 from wellsep.indices.scoring import score_partitions
 from wellsep.partitions import Partitions
 
@@ -77,19 +77,8 @@ class Voter(NamedTuple):
     """What was asked to vote: a validity index with its parameters, or a criterion by name."""
 
     name: str
-    validity: ParsedIndex | None
-
-    @property
-    def direction(self) -> int:
-        return (
-            CRITERIA[self.name].direction if self.validity is None else self.validity[0].direction
-        )
-
-    @property
-    def spec(self) -> IndexSpec:
-        """The index as `score_partitions` takes it."""
-        assert self.validity is not None
-        return self.validity[0].name, self.validity[1]
+    direction: int
+    spec: IndexSpec | None = None  # the index as `score_partitions` takes it; None: a criterion
 
 
 def parse_voters(indices: Any, *, distances: bool = False) -> list[Voter]:
@@ -108,15 +97,16 @@ def parse_voters(indices: Any, *, distances: bool = False) -> list[Voter]:
                 raise ValueError(
                     f"parameters of {name!r} must be left out, got {next(iter(given))!r}."
                 )
-            voters[name] = Voter(name, None)
+            voters[name] = Voter(name, CRITERIA[name].direction)
             continue
         ((index, params),) = parse_indices([spec], besides=tuple(CRITERIA))
         if distances and not given and "metric" in params:
             params = index.with_params({"metric": PRECOMPUTED})
-        voters[index.label(params)] = Voter(index.label(params), (index, params))
+        label = index.label(params)
+        voters[label] = Voter(label, index.direction, (index.name, params))
     if not voters:
         raise ValueError("indices must name at least one index, got none.")
-    scored = [voter.spec for voter in voters.values() if voter.validity is not None]
+    scored = [voter.spec for voter in voters.values() if voter.spec is not None]
     if scored:
         parse_indices(scored)  # refuses distances for one index and coordinates for another
     return list(voters.values())
@@ -490,8 +480,7 @@ def _score(
     job: Job, ks: list[int], runs: list[list[Fitted]], values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, str], str]]:
     """Put the scores of validity indices into the table: one pass, or one per subsample."""
-    asked = [at for at, voter in enumerate(job.voters) if voter.validity is not None]
-    specs = [job.voters[at].spec for at in asked]
+    asked = {at: voter.spec for at, voter in enumerate(job.voters) if voter.spec is not None}
     repeats = range(len(runs))
     groups = [list(repeats)] if job.repeats[0][0] is None else [[r] for r in repeats]
     shape = (len(runs), len(ks))
@@ -508,14 +497,13 @@ def _score(
         scores = score_partitions(
             cut_rows(job.scored, rows, job.by_distances),
             partitions,
-            specs,
+            list(asked.values()),
             sample_weight=cut_rows(job.weights, rows),
             noise=job.noise,
             n_jobs=job.n_jobs,
         )
-        values[np.ix_(group, range(len(ks)), asked)] = scores.values.reshape(
-            len(group), len(ks), -1
-        )
+        place = np.ix_(group, range(len(ks)), list(asked))
+        values[place] = scores.values.reshape(len(group), len(ks), -1)
         for (name, index), why in scores.reasons.items():
             reasons.setdefault((int(name.partition("/")[2]), index), why)
     return n_clusters, coverage, reasons
@@ -532,8 +520,8 @@ def _criteria(
     """Put the values of the criteria into the table; return those for one cluster."""
     at_one = np.full(len(job.voters), np.nan)
     calling = (job.seed, job.in_workers)
-    for position, (name, validity) in enumerate(job.voters):
-        if validity is not None:
+    for position, (name, _, spec) in enumerate(job.voters):
+        if spec is not None:
             continue
         why: dict[int, str] = {}
         if name == "prediction_strength":

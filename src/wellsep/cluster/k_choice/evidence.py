@@ -81,7 +81,7 @@ class Sample:
         table = np.asarray(to_numpy(self.X), dtype=np.float64)
         return np.asarray(in_safe_units(table)[0])
 
-    @property
+    @cached_property
     def untestable(self) -> str:
         """Why the gap statistic cannot be asked of this clusterer and these data; or nothing."""
         if isinstance(self.table, str):
