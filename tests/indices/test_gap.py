@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 
 import wellsep as ws
@@ -113,7 +113,8 @@ def test_a_table_has_one_row_per_k():
         ({"k_range": [1, 60]}, ValueError, r"below the number of objects \(60\), got 60"),
         ({"n_references": 0}, ValueError, "n_references must be at least 1"),
         ({"reference": "normal"}, ValueError, "reference must be one of 'pca', 'uniform'"),
-        ({"estimator": "kmeans"}, TypeError, "estimator must be a clusterer with a parameter"),
+        ({"estimator": "kmeans"}, TypeError, "estimator must be a scikit-learn estimator, got 'km"),
+        ({"estimator": DBSCAN()}, TypeError, "estimator must be a clusterer with a parameter"),
     ],
 )
 def test_bad_options_are_named(options, error, message):

@@ -105,6 +105,15 @@ def check_device(device: Any, name: str = "device", auto: bool = False) -> str |
     return text
 
 
+def check_estimator(estimator: Any, name: str = "estimator", remedy: str = "") -> Any:
+    """An estimator as scikit-learn has them: parameters, and a fit."""
+    if isinstance(estimator, type) or not (
+        hasattr(estimator, "get_params") and hasattr(estimator, "fit")
+    ):
+        raise TypeError(f"{name} must be a scikit-learn estimator, got {shown(estimator)}{remedy}.")
+    return estimator
+
+
 def check_kind(name: str, value: Any, kind: type, source: str) -> None:
     """A record of the library; ``source`` says what makes one."""
     if not isinstance(value, kind):

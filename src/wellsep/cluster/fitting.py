@@ -16,7 +16,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from wellsep._checks.arrays import to_numpy
 from wellsep._checks.values import check_text
-from wellsep._text.sentences import shown
 from wellsep.cluster.kmedoids import KMedoids
 from wellsep.distances.base import PRECOMPUTED, PairSpace
 
@@ -84,15 +83,6 @@ def last_step(estimator: Any) -> Any:
 def prefix_of(estimator: Any) -> str:
     """What stands before the parameters of the clusterer: "" or "<last step>__"."""
     return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
-
-
-def check_estimator(estimator: Any, name: str = "estimator") -> Any:
-    """An estimator as scikit-learn has them: parameters, and a fit."""
-    if isinstance(estimator, type) or not (
-        hasattr(estimator, "get_params") and hasattr(estimator, "fit")
-    ):
-        raise TypeError(f"{name} must be a scikit-learn estimator, got {shown(estimator)}.")
-    return estimator
 
 
 def count_parameter(estimator: Any, named: str | None = None, name: str = "estimator") -> str:

@@ -27,12 +27,11 @@ from wellsep._checks.arrays import (
     is_frame,
     to_table,
 )
-from wellsep._checks.values import check_jobs
+from wellsep._checks.values import check_estimator, check_jobs
 from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
 from wellsep._text.sentences import shown
 from wellsep.cluster.fitting import (
     Fitted,
-    check_estimator,
     fit_labels,
     given_to,
     last_step,

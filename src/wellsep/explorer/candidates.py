@@ -20,10 +20,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 
 from wellsep._checks.arrays import check_choice, check_count
-from wellsep._checks.values import check_items, check_names
+from wellsep._checks.values import check_estimator, check_items, check_names
 from wellsep.cluster.cf_means.estimator import CFMeans
 from wellsep.cluster.fitting import (
-    check_estimator,
     count_parameter,
     cut_rows,
     fit_each,

@@ -18,7 +18,7 @@ from wellsep._checks.arrays import (
     in_safe_units,
     to_numpy,
 )
-from wellsep._checks.values import check_generator, check_items
+from wellsep._checks.values import check_estimator, check_generator, check_items
 from wellsep._text.sentences import Views, shown
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.plan import gather
@@ -185,8 +185,7 @@ def _check_range(k_range: Iterable[int], n: int) -> np.ndarray:
 
 def _check_estimator(estimator: Any) -> Any:
     model = KMeans(n_init=5) if estimator is None else estimator
-    made = not isinstance(model, type) and hasattr(model, "get_params")
-    if not made or "n_clusters" not in model.get_params():
+    if "n_clusters" not in check_estimator(model).get_params():
         raise TypeError(
             f"estimator must be a clusterer with a parameter n_clusters, got {shown(estimator)}."
         )

@@ -22,6 +22,7 @@ from wellsep._checks.arrays import (
     spreads_apart,
 )
 from wellsep._checks.values import (
+    check_estimator,
     check_flag,
     check_function,
     check_items,
@@ -32,7 +33,6 @@ from wellsep._text.sentences import count, shown
 from wellsep.cluster.fitting import (
     Fitted,
     all_equal,
-    check_estimator,
     count_parameter,
     cut_rows,
     fit_each,

@@ -18,8 +18,14 @@ from wellsep._checks.arrays import (
     to_numpy,
 )
 from wellsep._checks.labels import NOISE, in_order_of
-from wellsep._checks.values import check_function, check_jobs, check_random_state, check_text
-from wellsep._text.sentences import count, shown
+from wellsep._checks.values import (
+    check_estimator,
+    check_function,
+    check_jobs,
+    check_random_state,
+    check_text,
+)
+from wellsep._text.sentences import count
 from wellsep.cluster.fitting import (
     all_equal,
     fit_labels,
@@ -48,6 +54,7 @@ from wellsep.distances.base import PRECOMPUTED, PairSpace
 from wellsep.partitions import Partitions, encode
 
 STAND_INS = ("nearest-neighbours", "nearest-mean")
+_ORDER = "; the clusterer goes first, and finished labels third: stability(None, X, labels)"
 
 
 def stability(
@@ -145,11 +152,11 @@ def stability(
     check_jobs(n_jobs)
     check_function("progress", progress)
     n_draws, n_splits = check_count("n_draws", n_draws), check_count("n_splits", n_splits, 0)
-    model = (
-        None if clusterer is None else _more_starts(clone(_check_clusterer(clusterer), safe=False))
-    )
-    if model is not None and isinstance(X, PairSpace):
-        model = of_distances(model)
+    model = None
+    if clusterer is not None:
+        check_estimator(clusterer, "clusterer", _ORDER)
+        model = _more_starts(clone(clusterer, safe=False))
+        model = of_distances(model) if isinstance(X, PairSpace) else model
     pairwise, metric = _how_compared(model, metric, isinstance(X, PairSpace))
     labels = in_order_of(X, labels)
     X = _check_objects(X, pairwise, model)
@@ -233,17 +240,6 @@ def _finished(labels: Any, n: int) -> Partitions:
             f"labels must hold at least one cluster, got noise for all {count(n, 'object')}."
         )
     return partition
-
-
-def _check_clusterer(clusterer: Any) -> Any:
-    if isinstance(clusterer, type) or not (
-        hasattr(clusterer, "get_params") and hasattr(clusterer, "fit")
-    ):
-        raise TypeError(
-            f"clusterer must be a scikit-learn clusterer or None, got {shown(clusterer)}; "
-            "the clusterer goes first, and finished labels third: stability(None, X, labels)."
-        )
-    return clusterer
 
 
 def _more_starts(model: Any) -> Any:
