@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from pages import grouped_scores, small_choice, small_judgement, small_runs, small_stability
 from sklearn.cluster import AgglomerativeClustering
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
 from wellsep.evaluate import rank
@@ -137,6 +139,20 @@ def test_labels_stand_in_for_a_clusterer_that_cannot_predict(plane):
         plot.SilhouetteDisplay.from_estimator(model, X[:-1])
     with pytest.raises(ValueError, match="estimator must be fitted"):
         plot.SilhouetteDisplay.from_estimator(AgglomerativeClustering(3), X)
+
+
+def test_the_last_step_of_a_pipeline_may_have_the_labels(plane):
+    X, _ = plane
+    model = make_pipeline(StandardScaler(), AgglomerativeClustering(3)).fit(X)
+    display = plot.SilhouetteDisplay.from_estimator(model, X)
+    assert display.figure.mean == pytest.approx(ws.silhouette_score(X, model[-1].labels_))
+
+
+def test_a_clusterer_that_predicts_labels_objects_it_was_not_fitted_with(plane):
+    X, model = plane
+    display = plot.SilhouetteDisplay.from_estimator(model, X[::-1])
+    expected = ws.silhouette_score(X[::-1], model.predict(X[::-1]))
+    assert display.figure.mean == pytest.approx(expected)
 
 
 def test_selected_spaces_come_first_and_any_labels_colour_them():

@@ -32,6 +32,14 @@ def as_labels(values: Any, name: str, start: int = 0) -> np.ndarray:
     return vector
 
 
+def fitted_labels(estimator: Any) -> np.ndarray | None:
+    """The ``labels_`` of a fitted clusterer or of the last step of a pipeline; None without."""
+    for holder in (estimator, *(step for _, step in getattr(estimator, "steps", ())[-1:])):
+        if getattr(holder, "labels_", None) is not None:
+            return to_numpy(holder.labels_)
+    return None
+
+
 def in_order_of(X: Any, labels: Any) -> Any:
     """Put pandas labels, also several, in the order of the index of X, with a warning."""
     if not hasattr(X, "iloc") or isinstance(labels, str):

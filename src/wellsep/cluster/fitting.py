@@ -15,6 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from wellsep._checks.arrays import to_numpy
+from wellsep._checks.labels import fitted_labels
 from wellsep._checks.values import check_text
 from wellsep.cluster.kmedoids import KMedoids
 from wellsep.distances.base import PRECOMPUTED, PairSpace
@@ -64,10 +65,10 @@ def fit_each(
 
 
 def labels_of(estimator: Any, X: Any) -> np.ndarray:
-    """Labels of the data a fitted clusterer, mixture or pipeline was fitted on."""
-    for holder in (estimator, last_step(estimator)):
-        if hasattr(holder, "labels_"):
-            return to_numpy(holder.labels_)
+    """Labels of the data a clusterer, mixture or pipeline was fitted on: X, and no other."""
+    labels = fitted_labels(estimator)
+    if labels is not None:
+        return labels
     if hasattr(estimator, "predict"):
         return to_numpy(estimator.predict(X))
     raise TypeError(

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wellsep._checks.arrays import to_numpy
+from wellsep._checks.labels import fitted_labels
 from wellsep._text.sentences import DIVERGING, SURFACES, colour_of, mark_of
 from wellsep.evaluate import AceResult, Judgement, Ranking
 from wellsep.partitions import encode
@@ -215,16 +216,15 @@ def encoded(labels: Any) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def labels_of(estimator: Any, X: Any) -> np.ndarray:
-    """Labels a fitted clusterer gives to X: by ``predict``, or those it was fitted with."""
+    """Labels a fitted clusterer gives to any X: by ``predict``, or those it was fitted with."""
     if hasattr(estimator, "predict"):
         return to_numpy(estimator.predict(X))
-    labels = getattr(estimator, "labels_", None)
+    labels = fitted_labels(estimator)
     if labels is None:
         raise ValueError(
             f"estimator must be fitted, got {type(estimator).__name__} without labels_; "
             "call fit first."
         )
-    labels = to_numpy(labels)
     if len(labels) != len(X):
         raise ValueError(
             f"X must be what the estimator was fitted with ({len(labels)} objects), got {len(X)}."
