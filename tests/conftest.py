@@ -75,3 +75,20 @@ def browser():
         opened = open_browser(driver)
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def visit(browser, pages):
+    """Opens one of the test file's pages by name; at the end none may have complained."""
+    from browsing import Visit
+
+    opened = []
+
+    def go(name: str = "full", **context) -> Visit:
+        opened.append(Visit(browser, pages[name], **context))
+        return opened[-1]
+
+    yield go
+    for one in opened:
+        one.close()
+    assert [problem for one in opened for problem in one.problems] == []

@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 import pytest
-from browsing import DESKTOP, NEEDS_CHROMIUM, Visit
+from browsing import DESKTOP, NEEDS_CHROMIUM
 from pages import (
     CLOSING,
     FORMULA,
@@ -68,20 +68,6 @@ def some_params() -> ws.Runs:
         ws.Run(name, labels=np.arange(40) % k, embedding=space, params=params)
         for name, k, params in (("a", 2, {"lr": 0.5}), ("b", 3, {}), ("c", 4, {"lr": 0.1}))
     )
-
-
-@pytest.fixture
-def visit(browser, pages):
-    opened = []
-
-    def go(name: str = "full", **context) -> Visit:
-        opened.append(Visit(browser, pages[name], **context))
-        return opened[-1]
-
-    yield go
-    for one in opened:
-        one.close()
-    assert [problem for one in opened for problem in one.problems] == []
 
 
 NAMES = ["full", "k", "bare", "200 runs", "2 runs", "NaN scores", "no space passes"]

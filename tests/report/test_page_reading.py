@@ -54,20 +54,6 @@ def pages(tmp_path_factory):
     }
 
 
-@pytest.fixture
-def visit(browser, pages):
-    opened = []
-
-    def go(name: str = "full", **context) -> Visit:
-        opened.append(Visit(browser, pages[name], **context))
-        return opened[-1]
-
-    yield go
-    for one in opened:
-        one.close()
-    assert [problem for one in opened for problem in one.problems] == []
-
-
 def test_the_filter_understands_words_comparisons_and_quotes_and_names_what_it_does_not(visit):
     seen = visit()
     for words, count in {
