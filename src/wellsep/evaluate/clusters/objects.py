@@ -18,7 +18,7 @@ from wellsep.compute.statistics.cluster_prototypes import open_around
 from wellsep.distances.base import PairSpace
 from wellsep.indices import local_connectivity, silhouette_samples
 from wellsep.indices.lcd import LocalConnectivity
-from wellsep.partitions import Partitions
+from wellsep.partitions import Partitions, cluster_sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,11 @@ class PartitionDetails(Result, row_names="object"):
     nearest: np.ndarray
     disagreements: np.ndarray
     notes: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(K,) objects of each cluster."""
+        return cluster_sizes(self.codes, len(self.clusters))
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the label of each object's cluster and how the object fits it."""

@@ -96,8 +96,7 @@ def _check_described(found: ClusterDescription, partition: Partitions) -> None:
             f"labels must have one entry per object ({found.n_objects}), got {partition.n_objects}."
         )
     sizes = dict(zip(found.clusters, found.sizes.tolist(), strict=True))
-    codes, classes = partition.codes[0], partition.classes[0]
-    for label, size in zip(classes, np.bincount(codes[codes >= 0]).tolist(), strict=True):
+    for label, size in zip(partition.classes[0], partition.sizes[0].tolist(), strict=True):
         if sizes.get(str(label)) != size:
             raise ValueError(
                 f"labels must be those that were described, got {size} objects in cluster {label}, "

@@ -318,8 +318,8 @@ def _scatters(evidence: Evidence, layout: str | None) -> tuple[Scatters | None, 
         rows = np.searchsorted(evidence.drawn, objects)
         labels = label_parts(evidence.labels, rows, reference[evidence.drawn], colours)
     elif chosen is not None:
-        sizes = np.bincount(chosen.codes[chosen.codes >= 0], minlength=k)
-        labels = {chosen.partition: Part(chosen.codes[objects], chosen.clusters, colours, sizes)}
+        part = Part(chosen.codes[objects], chosen.clusters, colours, chosen.sizes)
+        labels = {chosen.partition: part}
     truth = None
     if evidence.truth is not None:
         truth = one_part(shown_classes(evidence.truth), objects, reference, colours)

@@ -57,9 +57,8 @@ def answer_section(
         shown["questions"] = [_question(q, agreed, chosen, members, rows) for q in agreed.questions]
         data = _settling(agreed, colours, members.ids, clusters)
     elif chosen is not None:
-        sizes = np.bincount(chosen.codes[chosen.codes >= 0], minlength=len(chosen.clusters))
-        order, more = np.argsort(-sizes, kind="stable"), len(sizes) - MOST_GROUPS
-        some = order[:MOST_GROUPS]
+        some = np.argsort(-chosen.sizes, kind="stable")[:MOST_GROUPS]
+        more = len(chosen.clusters) - MOST_GROUPS
         shown |= {
             "groups": _rows(chosen, chosen, colours, members, support, some, N_MEMBERS),
             "groups_title": f"Clusters of {chosen.partition}",

@@ -275,7 +275,7 @@ def objects_section(details: PartitionDetails, drawn: np.ndarray, members: Membe
     found: dict[str, Any] = {
         "partition": details.partition,
         "clusters": list(clusters),
-        "sizes": np.bincount(codes[codes >= 0], minlength=len(clusters)),
+        "sizes": details.sizes,
         "worst": worst,
     }
     if "width" in values:

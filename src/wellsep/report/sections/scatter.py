@@ -124,13 +124,9 @@ def thinned(values: np.ndarray, most: int) -> np.ndarray:
 
 def labels_of(partitions: Partitions) -> dict[str, Labels]:
     """The clusters of all objects in each partition."""
-    rows = zip(partitions.names, partitions.codes, partitions.classes, strict=True)
-    return {
-        name: Labels(
-            codes, tuple(map(str, classes)), np.bincount(codes[codes >= 0], minlength=len(classes))
-        )
-        for name, codes, classes in rows
-    }
+    classes = [tuple(map(str, known)) for known in partitions.classes]
+    parts = map(Labels, partitions.codes, classes, partitions.sizes)
+    return dict(zip(partitions.names, parts, strict=True))
 
 
 def object_values(details: PartitionDetails) -> dict[str, np.ndarray]:
