@@ -10,15 +10,14 @@ import numpy as np
 import torch
 from array_api_compat import array_namespace, device
 
-from wellsep._threads import TENSOR_ROWS, budget_bytes, cut_rows, effective_jobs
-from wellsep.compute.data.rows import Space, code_columns, host
+from wellsep._threads import TENSOR_ROWS, budget_bytes, cut_rows, effective_jobs, row_blocks
+from wellsep.compute.data.rows import Space, host
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.kmeans.nearest_centres import (
     DEVICE_BLOCK,
     Nearest,
     NearestTwo,
-    row_blocks,
 )
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.squares import rows_of, squares
@@ -199,7 +198,8 @@ class DeviceSpace(Space):
         return squares if zero is None else squares + xp.astype(zero, xp.float64)
 
     def code_sums(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
-        codes, weights = code_columns(codes, weights)
+        if codes.ndim == 1:
+            codes, weights = codes[:, None], None if weights is None else weights[:, None]
         if fused_usable(self.X):
             kernels = load("wellsep.compute.kernels.triton_nearest")
             parts = [

@@ -12,14 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks.arrays import to_numpy
-from wellsep._threads import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
+from wellsep._threads import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads, row_blocks
 from wellsep.compute.kmeans.nearest_centres import (
     Nearest,
     NearestTwo,
     dense_products,
-    host_code_sums,
     host_nearest,
-    row_blocks,
     sparse_products,
 )
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
@@ -114,11 +112,6 @@ class Space:
         if self.X.dtype == self.xp.float64:
             return self.centred_rows(rows)
         return self.xp.astype(self.X[rows, :], self.xp.float64) - self.asarray(self.shift)
-
-    @property
-    def entries(self) -> int:
-        """Numbers that X stores."""
-        return int(self.X.size)
 
     @property
     def given(self) -> Any:
@@ -260,10 +253,6 @@ class Space:
         """(b, p) squared distances of float64 rows to points, beside X."""
         return numpy_squares(rows_of(rows), rows_of(points))
 
-    def square_lengths(self, rows: Any) -> np.ndarray:
-        """(b,) float64 on the host."""
-        return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-
     def beside(self, values: np.ndarray) -> Any:
         """Host values beside X in its float type; the host computes with them as they are."""
         return values
@@ -282,7 +271,7 @@ class Space:
 
     def norms(self) -> Any:
         """(n,) squared length of each row, beside X; float64 on the host."""
-        return self.square_lengths(self.X)
+        return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
 
     def nearest(self, centers: np.ndarray, norms: Any = None) -> Nearest:
         """The nearest of (k, d) centres for each row; ``norms`` if they are known.
@@ -311,7 +300,7 @@ near=array([1., 1.]), far=array([49.,  9.]))
         centers, found = centers.astype(self.X.dtype), np.empty((len(centers), self.n))
 
         def fill(rows: slice) -> None:
-            products = self._center_products(centers, self.X[rows])
+            products = centers @ self.X[rows].T
             np.maximum(norms[rows] - 2.0 * products + own, 0.0, out=found[:, rows])
 
         blocks = cut_rows(self.n, SEED_ROWS)
@@ -320,9 +309,6 @@ near=array([1., 1.]), far=array([49.,  9.]))
         else:
             in_threads(effective_jobs(None), fill, iter([[(rows,) for rows in blocks]]))
         return found
-
-    def _center_products(self, centers: np.ndarray, rows: Any) -> np.ndarray:
-        return centers @ rows.T
 
     def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
         """(n,) float64 squared distances of the rows from their centres, beside X.
@@ -341,7 +327,20 @@ near=array([1., 1.]), far=array([49.,  9.]))
         ``codes`` and ``weights`` (None: all one) are (n,) or, for rows that count under several
         codes, (n, m).
         """
-        return host_code_sums(self, *code_columns(codes, weights), n_codes)
+        n, m = self.n, 1 if codes.ndim == 1 else codes.shape[1]
+        sums = np.zeros((n_codes, self.d))
+        flat = np.ones(n * m) if weights is None else np.ascontiguousarray(weights).reshape(-1)
+        # A row's codes are the columns of its row of a sparse indicator matrix. Float32 is widened
+        # block by block, so that sums are always accumulated in float64.
+        for rows in row_blocks(n, self.d, n * self.d if self.X.dtype == np.float64 else 1 << 18):
+            size = rows.stop - rows.start
+            entries = slice(rows.start * m, rows.stop * m)
+            indicator = sp.csr_array(
+                (flat[entries], codes[rows].reshape(-1), np.arange(size + 1, dtype=np.int32) * m),
+                shape=(size, n_codes),
+            )
+            sums += self.member_sums(indicator, self.X[rows])
+        return sums
 
     def code_masses(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
         """(n_codes,) summed weights (None: counts) of each code, in float64 on the host."""
@@ -372,14 +371,10 @@ class SparseSpace(Space):
     centre_products = staticmethod(sparse_products)
     axis = None  # type: ignore[assignment]
 
-    @property
-    def entries(self) -> int:
-        return int(self.X.nnz)
-
     def row_blocks(
         self, width: int, copies: int = 3, most: int | None = None, beside: bool = False
     ) -> Iterator[slice]:
-        stored = 2 * self.entries // max(1, self.n) if beside else 0
+        stored = 2 * self.X.nnz // max(1, self.n) if beside else 0
         return super().row_blocks(width + stored, copies, most)
 
     @cached_property
@@ -415,17 +410,15 @@ class SparseSpace(Space):
         sums: Any = super().member_sums(members, rows)
         return sums.toarray() if sp.issparse(sums) else sums
 
-    def square_lengths(self, rows: Any) -> np.ndarray:
-        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).reshape(-1)
+    def norms(self) -> Any:
+        squares = self.X.multiply(self.X).sum(axis=1)
+        return np.asarray(squares, dtype=np.float64).reshape(-1)
 
     def narrow(self, values: Any) -> Any:
         return values.astype(self.X.dtype, copy=False)
 
     def dense(self, rows: np.ndarray) -> np.ndarray:
         return self.X[rows].toarray().astype(np.float64)
-
-    def _center_products(self, centers: np.ndarray, rows: Any) -> np.ndarray:
-        return np.asarray((rows @ centers.T).T)
 
     def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
         # Entry by entry: centres of all rows side by side would be a dense table.
@@ -446,13 +439,6 @@ def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | Non
     data = np.broadcast_to(values[:, None], counted.shape)[counted]
     pointer = offsets_of(counted.sum(axis=1))
     return sp.csr_array((data, columns[counted], pointer), shape=(n, int(offsets[-1])))
-
-
-def code_columns(codes: Any, weights: Any) -> tuple[Any, Any]:
-    """Codes and weights with a column for each code of a row."""
-    if codes.ndim == 2:
-        return codes, weights
-    return codes[:, None], None if weights is None else weights[:, None]
 
 
 host = to_numpy  # what becomes of a small result beside X

@@ -159,7 +159,7 @@ def _compiled_usable(points: Points, centers: np.ndarray) -> bool:
         and not points.frame.directions
         and is_host(points.X)
         and len(centers) <= points.n
-        and points.space.entries * len(centers) < THREADED
+        and points.X.size * len(centers) < THREADED  # of sparse rows what they store
         and (points.weights is None or bool((points.weights > 0.0).all()))
     )
 

@@ -1,4 +1,4 @@
-"""Nearest centres: the nearest one or two of k centres for each row, and sums of rows by code.
+"""Nearest centres: the nearest one or two of k centres for each row.
 
 Data stay on their device and in their library; the k centres are a small float64 NumPy array on
 the host. No table of distances is ever larger than one block of rows. ``Space`` has these as its
@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from wellsep._checks.arrays import SAFE, kernels_wanted
-from wellsep._threads import effective_jobs, share_blocks
+from wellsep._threads import effective_jobs, row_blocks, share_blocks
 from wellsep.compute.engine.kernel_choice import compiled_pays
 from wellsep.compute.kernels import load
 
@@ -67,13 +66,6 @@ def host_nearest(
     best *= -2.0
     best += norms
     return codes, np.maximum(best, 0.0, out=best)
-
-
-def row_blocks(n: int, width: int, budget: int) -> Iterator[slice]:
-    """Slices over n rows whose blocks hold about ``budget`` entries at ``width`` per row."""
-    step = max(64, budget // max(width, 1))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
 
 
 class _Tall:
@@ -226,22 +218,3 @@ def sparse_products(
     few = np.ascontiguousarray(centers, dtype=X.dtype)
     for rows in blocks:
         yield rows, _Tall(X[rows] @ few.T + bias)
-
-
-def host_code_sums(
-    space: Any, codes: np.ndarray, weights: np.ndarray | None, n_codes: int
-) -> np.ndarray:
-    """A row's codes are the columns of its row of a sparse indicator matrix: one sparse product."""
-    n, m = codes.shape
-    sums = np.zeros((n_codes, space.d))
-    flat = np.ones(n * m) if weights is None else np.ascontiguousarray(weights).reshape(-1)
-    # Float32 is widened block by block, so that sums are always accumulated in float64.
-    for rows in row_blocks(n, space.d, n * space.d if space.X.dtype == np.float64 else 1 << 18):
-        size = rows.stop - rows.start
-        entries = slice(rows.start * m, rows.stop * m)
-        indicator = sp.csr_array(
-            (flat[entries], codes[rows].reshape(-1), np.arange(size + 1, dtype=np.int32) * m),
-            shape=(size, n_codes),
-        )
-        sums += space.member_sums(indicator, space.X[rows])
-    return sums

@@ -23,7 +23,7 @@ from wellsep._checks.arrays import (
     to_numpy,
     unit_of,
 )
-from wellsep._threads import budget_bytes
+from wellsep._threads import budget_bytes, row_blocks
 from wellsep.compute.data.opening import as_space, like_given
 from wellsep.compute.data.rows import Space
 from wellsep.compute.kernels import load
@@ -32,7 +32,6 @@ from wellsep.compute.kmeans.nearest_centres import (
     Nearest,
     NearestTwo,
     host_labels,
-    row_blocks,
 )
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
 from wellsep.compute.metrics.table import COSINE

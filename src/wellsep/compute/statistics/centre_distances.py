@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._threads import row_blocks
 from wellsep.compute.data.rows import host
-from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.row_preparation import square_lengths
 from wellsep.compute.metrics.squares import numpy_squares, rows_of
 from wellsep.compute.requests import Block, Want

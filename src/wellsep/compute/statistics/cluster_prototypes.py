@@ -22,9 +22,9 @@ from wellsep._checks.arrays import (
     in_safe_units,
     to_numpy,
 )
+from wellsep._threads import row_blocks
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.data.rows import one_hot
-from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.squares import Rows, pair_squares
 from wellsep.compute.statistics import neighbour_graph
 from wellsep.compute.statistics.centre_distances import (

@@ -15,10 +15,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from wellsep._checks.arrays import check_count, to_numpy
 from wellsep._checks.values import check_jobs
-from wellsep._threads import one_openmp_thread
+from wellsep._threads import one_openmp_thread, row_blocks
 from wellsep.compute.engine.kernel_choice import device_usable
 from wellsep.compute.kernels import load
-from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.squares import CLOSE
 from wellsep.distances.base import PairSpace
 
