@@ -26,7 +26,6 @@ from benchmarks.harness import report
 from wellsep.compute.kmeans import lloyd as loop
 from wellsep.compute.kmeans import prepared_points as points
 from wellsep.compute.kmeans import search_state
-from wellsep.compute.kmeans import starts as seeding
 
 MAX_ITER, TOL, REPEATS = 300, 1e-4, 3
 
@@ -57,7 +56,7 @@ def least(function: Callable[[], np.ndarray]) -> float:
 
 def bench(name: str, X: np.ndarray, k: int) -> None:
     rows = points.prepare(X)
-    start = seeding.start_centers(rows, k, "k-means++", np.random.RandomState(0))
+    start = loop.start_centers(rows, k, "k-means++", np.random.RandomState(0))
     same = np.allclose(whole(rows, start), with_bound(rows, start), atol=1e-3)
     plain, bound = least(lambda: whole(rows, start)), least(lambda: with_bound(rows, start))
     report(

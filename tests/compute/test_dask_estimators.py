@@ -14,8 +14,8 @@ import wellsep as ws
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 from wellsep.cluster.cf_means import fit as one_start
 from wellsep.compute.engine.dask import chunks, pairs
+from wellsep.compute.kmeans.lloyd import parallel_start
 from wellsep.compute.kmeans.prepared_points import prepare, row_uniforms
-from wellsep.compute.kmeans.starts import parallel_start
 
 N, D, K = 180, 3, 5
 CHUNKINGS = {"uneven": (90, 1, 60, 29), "single rows": (1,) * N, "one chunk": (N,)}

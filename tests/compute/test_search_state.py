@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wellsep.cluster.cf_means.centre_search import Budget, CentreSearch, History
+from wellsep.compute.kmeans.lloyd import start_centers
 from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.search_state import CentreState
-from wellsep.compute.kmeans.starts import start_centers
 
 pytest.importorskip("numba", reason="the compiled state needs the extra fast")
 from wellsep.compute.kernels.numba_search import CompiledState

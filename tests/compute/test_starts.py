@@ -8,8 +8,8 @@ from libraries import converter
 from sklearn.datasets import make_blobs
 
 import wellsep as ws
+from wellsep.compute.kmeans.lloyd import draw_far, plus_plus, start_centers
 from wellsep.compute.kmeans.prepared_points import Points, prepare
-from wellsep.compute.kmeans.starts import draw_far, plus_plus, start_centers
 
 random_rows = Points.random_rows
 

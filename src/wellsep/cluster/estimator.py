@@ -36,8 +36,8 @@ from wellsep._checks.values import check_random_state
 from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
 from wellsep._threads import own_threads
 from wellsep.compute.kernels import load
+from wellsep.compute.kmeans.lloyd import STARTS
 from wellsep.compute.kmeans.prepared_points import Frame, Points, prepare
-from wellsep.compute.kmeans.starts import STARTS
 
 
 class Starts(NamedTuple):

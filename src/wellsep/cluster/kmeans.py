@@ -13,9 +13,8 @@ from wellsep._checks.values import check_flag, check_random_state
 from wellsep._threads import own_threads
 from wellsep.cluster.batches import StreamedClusterer
 from wellsep.cluster.estimator import FitInput, NoProgress
-from wellsep.compute.kmeans.lloyd import Ended, lower, run
+from wellsep.compute.kmeans.lloyd import Ended, lower, run, start_centers
 from wellsep.compute.kmeans.prepared_points import Points, prepare
-from wellsep.compute.kmeans.starts import start_centers
 
 
 def kmeans(points: Points, given: FitInput, progress: NoProgress | None = None) -> Ended:

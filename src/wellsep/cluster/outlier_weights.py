@@ -22,8 +22,8 @@ from wellsep.cluster.cf_means.estimator import check_limits
 from wellsep.cluster.cf_means.fit import CFOptions, cfmeans
 from wellsep.cluster.estimator import CentroidClusterer, FitInput, NoProgress
 from wellsep.cluster.kmeans import kmeans
+from wellsep.compute.kmeans.lloyd import start_centers
 from wellsep.compute.kmeans.prepared_points import Points, prepare
-from wellsep.compute.kmeans.starts import start_centers
 from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 
 POWER = 4  # of the falling weights: 1/LOF is too soft, a far point's pull grows with its square

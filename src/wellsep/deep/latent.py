@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from wellsep._checks.arrays import check_choice, check_count, check_numbers
 from wellsep._files.arrays import digest
 from wellsep.cluster.kmeans import KMeans
+from wellsep.compute.kmeans.lloyd import plus_plus
 from wellsep.compute.kmeans.prepared_points import prepare
-from wellsep.compute.kmeans.starts import plus_plus
 from wellsep.deep.base import DeepClusterer
 from wellsep.deep.checkpoints import load, plain
 from wellsep.deep.data import Scaling

@@ -17,9 +17,8 @@ from scipy.stats import rankdata
 from wellsep._checks.arrays import check_data, in_safe_units, is_dask, to_numpy
 from wellsep._files.records import Result, freeze
 from wellsep._threads import effective_jobs, in_threads
-from wellsep.compute.kmeans.lloyd import run
+from wellsep.compute.kmeans.lloyd import run, start_centers
 from wellsep.compute.kmeans.prepared_points import prepare
-from wellsep.compute.kmeans.starts import start_centers
 from wellsep.distances.base import PairSpace
 from wellsep.indices import score_partitions
 from wellsep.partitions import Partitions, cluster_sizes

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.cluster.estimator import NoProgress
+from wellsep.compute.kmeans.lloyd import start_centers
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.kmeans.search_state import CentreState, open_state
-from wellsep.compute.kmeans.starts import start_centers
 
 WORTH = 1e-6  # relative gain that counts as one
 TRIAL_STEPS = 12  # Lloyd steps that a trial may take at most

@@ -11,9 +11,8 @@ from wellsep.cluster.cf_means.centre_search import Budget, History, columns_of, 
 from wellsep.cluster.cf_means.centre_search_gpu import device_search
 from wellsep.cluster.cf_means.gradient_steps import step, weights_of
 from wellsep.cluster.estimator import FitInput, NoProgress, Starts
-from wellsep.compute.kmeans.lloyd import Ended, lower, run
+from wellsep.compute.kmeans.lloyd import Ended, lower, run, start_centers
 from wellsep.compute.kmeans.prepared_points import Points
-from wellsep.compute.kmeans.starts import start_centers
 
 SEARCH = "search"
 SEARCHED, PER_CLUSTER = 20_000, 1000  # points of chunks that are searched, at least
