@@ -375,6 +375,27 @@ def cluster_sizes(codes: np.ndarray, n_clusters: int = 0) -> np.ndarray:
     return np.bincount(codes[codes >= 0], minlength=n_clusters)
 
 
+def shared_sizes(
+    first: np.ndarray,
+    second: np.ndarray,
+    n_clusters: int = 0,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """(1 + K, 1 + L) objects that clusters of two partitions share; row and column 0 are noise.
+
+    The first has at least ``n_clusters``. With weights, sizes are sums of weights.
+
+    >>> shared_sizes(np.array([0, 0, 1, -1]), np.array([0, 1, 1, 1])).tolist()
+    [[0, 0, 1], [0, 1, 1], [0, 0, 1]]
+    """
+    height = max(int(first.max(initial=-1)) + 1, n_clusters) + 1
+    width = int(second.max(initial=-1)) + 2
+    cells = np.multiply(first, width, dtype=np.int64)
+    cells += second
+    cells += width + 1
+    return np.bincount(cells, weights, height * width).reshape(height, width)
+
+
 def best_matches(
     first: np.ndarray,
     others: Sequence[np.ndarray] | np.ndarray,
@@ -392,24 +413,22 @@ def best_matches(
     >>> similarity[:, 0].round(3).tolist(), match[:, 0].tolist()
     ([0.667, 0.667, 0.0], [0, 1, -1])
     """
-    rows = first.astype(np.int64) + 1  # row and column 0 are noise
-    height = max(int(rows.max(initial=0)), n_clusters) + 1
-    own = np.bincount(rows, weights, height)[1:, None]
-    similarity = np.zeros((height - 1, len(others)))
-    match = np.full((height - 1, len(others)), -1, dtype=np.intp)
+    own = np.bincount(first + 1, weights, n_clusters + 1)[1:, None]
+    n_clusters = len(own)
+    similarity = np.zeros((n_clusters, len(others)))
+    match = np.full((n_clusters, len(others)), -1, dtype=np.intp)
     for b, other in enumerate(others):
-        width = int(other.max(initial=-1)) + 2
-        table = np.bincount(rows * width + other + 1, weights, height * width)
-        table = table.reshape(height, width)
-        # Weights are summed object by object; sums of cells would differ in the last digit.
-        theirs = table.sum(axis=0) if weights is None else np.bincount(other + 1, weights, width)
+        table = shared_sizes(first, other, n_clusters, weights)
+        theirs = table.sum(axis=0)
+        if weights is not None:  # object by object: sums of cells differ in the last digit
+            theirs = np.bincount(other + 1, weights, len(theirs))
         common = table[1:].astype(np.float64)
         common[:, 0] = 0
         union = own + theirs - common
         shares = common / np.maximum(union, np.finfo(float).tiny)  # clusters may be empty
         best = shares.argmax(axis=1)
         match[:, b] = best - 1
-        similarity[:, b] = shares[np.arange(height - 1), best]
+        similarity[:, b] = shares[np.arange(n_clusters), best]
     return similarity, match
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from wellsep._checks.arrays import UndefinedIndex, check_choice
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.distances.base import PRECOMPUTED, PairSpace
-from wellsep.partitions import encode
+from wellsep.partitions import encode, shared_sizes
 
 FOUND_AGAIN = 0.8  # a partition with a greater strength is found again (Tibshirani & Walther)
 
@@ -80,8 +80,7 @@ def split_strengths(
 
 def _kept_together(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     """For each cluster the share of its ordered pairs that another labelling keeps together."""
-    table = np.zeros((own.max() + 1, other.max() + 1))
-    np.add.at(table, (own, other), 1)
+    table = shared_sizes(own, other)[1:, 1:]
     sizes = table.sum(axis=1)
     pairs = np.maximum(sizes * (sizes - 1), 1)
     return np.where(sizes < 2, 1.0, (table * (table - 1)).sum(axis=1) / pairs)

@@ -17,7 +17,7 @@ from wellsep._files.arrays import read_json
 from wellsep._files.limits import read_bytes
 from wellsep._files.records import Record, Result, freeze
 from wellsep._text.sentences import count, listing, shown
-from wellsep.partitions import best_matches, cluster_sizes
+from wellsep.partitions import best_matches, cluster_sizes, shared_sizes
 
 AGREED = 0.75  # smallest Jaccard similarity with a cluster of every contender
 LINKED = 0.25  # share of the smaller of two clusters from which on they overlap
@@ -286,14 +286,12 @@ def overlaps(
     >>> overlaps(np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 1, 1]))
     {0: [0, 1], 1: [1]}
     """
-    n_first, n_second = int(first.max(initial=-1)) + 1, int(second.max(initial=-1)) + 1
-    table = np.zeros((n_first, n_second), dtype=np.intp)
-    both = (first >= 0) & (second >= 0)
-    np.add.at(table, (first[both], second[both]), 1)
-    own, theirs = cluster_sizes(first), cluster_sizes(second)
-    linked = (table >= LINKED * np.minimum.outer(own, theirs)) & (table > 0)
+    table = shared_sizes(first, second)
+    smaller = np.minimum.outer(table.sum(axis=1), table.sum(axis=0))[1:, 1:]
+    table = table[1:, 1:]  # without noise
+    linked = (table >= LINKED * smaller) & (table > 0)
     links: dict[int, list[int]] = {}
-    for cluster in sorted(set(range(n_first)) - set(but)):
+    for cluster in sorted(set(range(len(table))) - set(but)):
         order = np.argsort(-table[cluster], kind="stable")
         overlapping = order[linked[cluster, order]].tolist()
         links[cluster] = overlapping or order[:1][table[cluster, order[:1]] > 0].tolist()

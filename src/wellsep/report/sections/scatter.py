@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from wellsep.evaluate import PartitionDetails
-from wellsep.partitions import Partitions, encode
+from wellsep.partitions import Partitions, encode, shared_sizes
 from wellsep.report.pack import Section, pack, pack_codes, pack_plane
 from wellsep.spaces.drawing_planes import drawn_objects, plane, spread_colours
 
@@ -100,10 +100,8 @@ def matched(codes: np.ndarray, reference: np.ndarray, best: np.ndarray | None = 
     >>> matched(np.array([1, 1, 0, 0, 2]), np.array([0, 0, 1, 1, 1])).tolist()
     [1, 0, 2]
     """
-    k, r = int(codes.max(initial=-1)) + 1, int(reference.max(initial=-1)) + 1
-    both = (codes >= 0) & (reference >= 0)
-    table = np.zeros((k, r), dtype=np.int64)
-    np.add.at(table, (codes[both], reference[both]), 1)
+    table = shared_sizes(codes, reference)[1:, 1:]
+    k, r = table.shape
     colours = np.full(k, -1)
     rows, columns = linear_sum_assignment(-table)
     hit = table[rows, columns] > 0
