@@ -299,8 +299,33 @@ def test_files_of_a_run_beside_other_files_are_told_where_they_belong(tmp_path):
         np.save(folder / "distances.npy", squareform(pdist(X)))
     assert list(load_runs(alone).spaces) == ["alone"]  # the folder of one run
     sentence = (
-        "distances.npy must lie in the folder of its run, as NAME/distances.npy, or be called "
-        f"NAME.distances.npy, got it beside other files in {str(beside)!r}."
+        "distances.npy must lie in a folder that holds the files of one run only, or be called "
+        f"NAME.distances.npy after its run, got it in {str(beside)!r}."
     )
     with pytest.raises(ValueError, match=re.escape(sentence)):
         load_runs(beside)
+
+
+def test_a_table_without_the_name_of_its_run_is_told_the_only_place_where_it_is_read(tmp_path):
+    folder = tmp_path / "runs" / "a"
+    folder.mkdir(parents=True)
+    (folder / "labels.csv").write_text("l\n0\n0\n1\n1\n")
+    sentence = (
+        f"labels.csv must be called NAME.labels.csv after its run, got it in {str(folder)!r}."
+    )
+    for path in (folder, folder.parent):
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            load_runs(path)
+    (folder / "labels.csv").rename(folder / "a.labels.csv")
+    assert load_runs(folder).names == ("a",)
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_the_folder_of_a_run_can_be_the_working_folder(saved, tmp_path, monkeypatch):
+    if saved:
+        save_run(tmp_path, np.eye(4), [0, 0, 1, 1], name="a")
+    else:
+        (tmp_path / "a").mkdir()
+        np.save(tmp_path / "a" / "labels.npy", [0, 0, 1, 1])
+    monkeypatch.chdir(tmp_path / "a")
+    assert load_runs(".").names == ("a",)

@@ -166,7 +166,8 @@ def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int =
 
     read = partial(read_run_folder, verify=verify)
     if (folder / MANIFEST).is_file() or (is_run(folder) and not others_in(folder)):
-        run = read_steady_run(folder, read)
+        named = folder.resolve() if folder.name in ("", "..") else folder  # "." has no name
+        run = read_steady_run(named, read)
         return [] if run is None else [(folder, run)]
     # A name that is moved while a folder is listed may be missed; twice is as good as never.
     folders, files = map(set.union, list_places(folder), list_places(folder))
@@ -208,9 +209,10 @@ def _sort_in(entry: Path, tables: dict[str, dict[str, Path]]) -> None:
     else:
         return
     if not name:
+        alone = "lie in a folder that holds the files of one run only, or "
         raise ValueError(
-            f"{entry.name} must lie in the folder of its run, as NAME/{entry.name}, or be called "
-            f"NAME.{entry.name}, got it beside other files in {str(entry.parent)!r}."
+            f"{entry.name} must {alone if entry.suffix == '.npy' else ''}be called "
+            f"NAME.{entry.name} after its run, got it in {str(entry.parent)!r}."
         )
     name = check_name(name, f"name of run in file {entry.name!a}")
     there = tables.setdefault(name, {})
