@@ -122,11 +122,6 @@ class Task(NamedTuple):
     centers: tuple[np.ndarray, ...] | None = None  # given centres instead of the means
     groups: np.ndarray | None = None  # (n,) by which totals of widths are also kept apart
 
-    @property
-    def shift(self) -> np.ndarray:
-        """(d,) what was subtracted from the rows of every block."""
-        return self.space.shift
-
     def weights_or_ones(self) -> np.ndarray:
         return np.ones(self.space.n) if self.weights is None else self.weights
 

@@ -69,13 +69,13 @@ def open_budget(n_clusters: int, max_moves: int | None, max_seconds: float | Non
     )
 
 
+@dataclass
 class History:
     """Cost against work; one list for all searches of a fit."""
 
-    def __init__(self) -> None:
-        self.rows: list[tuple[float, float, float]] = []
-        self.earlier = 0.0  # work of searches that have ended
-        self.lowest = np.inf
+    rows: list[tuple[float, float, float]] = field(default_factory=list)
+    earlier: float = 0.0  # work of searches that have ended
+    lowest: float = np.inf
 
     def add(self, work: float, seconds: float, cost: float) -> None:
         self.lowest = min(self.lowest, cost)

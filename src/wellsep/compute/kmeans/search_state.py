@@ -47,7 +47,6 @@ class CentreState:
         self.points, self.k = points, k
         self.local = local  # False: every move is a pass over all points, for comparison
         self.weights = points.pull_or_ones
-        self.total = float(self.weights.sum())
         # Products of rows are exact to this share of the squared lengths.
         self.slack = 4.0 * float(np.finfo(points.space.X.dtype).eps)
         self.norms = np.asarray(points.norms, dtype=np.float64)

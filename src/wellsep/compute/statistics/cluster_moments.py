@@ -141,7 +141,9 @@ def provide_spectrum(task: Any, wants: list[Want]) -> Steps:
     scatter = None if wide else (yield Pass(products_of_counted, (chosen,)))
     for w in wants:
         centred = w.get("centred", True)
-        spectra = _of_few_rows(task, centred) if wide else _spectra(scatter, task.shift, centred)
+        spectra = (
+            _of_few_rows(task, centred) if wide else _spectra(scatter, task.space.shift, centred)
+        )
         found[w] = [spectra[g] for g in number]
     return found
 

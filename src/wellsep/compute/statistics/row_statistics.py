@@ -111,12 +111,13 @@ def first_pass(task: Any, names: set[str]) -> Steps:
         squares = "columns"  # else the second pass tells distances to centres
     size, sums, scatter = yield Pass(cluster_moments, (squares,))
     clusters, spreads, apart = [], [], []
+    shift = task.space.shift
     beside = getattr(task.space, "asarray", np.asarray)  # chunks lie on the host
     for m, (a, b) in enumerate(pairwise(task.partitions.offsets)):
         mass = size.mass[a:b]
         means, mean = sums[a:b] / mass[:, None], sums[a:b].sum(axis=0) / mass.sum()
-        centers = means if task.centers is None else task.centers[m] - task.shift
-        clusters.append(Clusters(size.counts[a:b], mass, centers, mean, task.shift))
+        centers = means if task.centers is None else task.centers[m] - shift
+        clusters.append(Clusters(size.counts[a:b], mass, centers, mean, shift))
         if squares == "by column":
             spreads.append(Spread.of(Moments(mass, means, scatter.square[a:b]), mean))
         few = names & {"separation", "margins"} and len(centers) <= centre_pairs.MANY

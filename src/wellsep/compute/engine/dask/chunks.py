@@ -95,7 +95,7 @@ class Chunks:
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
 
     @cached_property
-    def reference(self) -> np.ndarray:
+    def shift(self) -> np.ndarray:
         """(d,) the mean of the first chunk: a point near the data to subtract from them."""
         mean = self._first_chunk[0]
         return np.where(np.isfinite(mean), mean, 0.0)

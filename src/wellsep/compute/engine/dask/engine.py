@@ -44,11 +44,6 @@ class OnDask(NamedTuple):
     centers: tuple[np.ndarray, ...] | None = None  # given centres instead of the means
 
     @property
-    def shift(self) -> np.ndarray:
-        """(d,) what was subtracted from the rows of every block."""
-        return self.space.reference
-
-    @property
     def beside(self) -> list[da.Array | None]:
         """Codes (M, n) and weights (n,), cut as the rows are."""
         return [self.partitions.codes, self.weights]
@@ -56,7 +51,7 @@ class OnDask(NamedTuple):
     @property
     def frame(self) -> Frame:
         """What makes a task in memory of some rows."""
-        return Frame(self.partitions.classes, self.space.reference, self.space.unit)
+        return Frame(self.partitions.classes, self.space.shift, self.space.unit)
 
     def subset(self, which: Sequence[int]) -> OnDask:
         """The same with some of the partitions."""

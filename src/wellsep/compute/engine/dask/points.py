@@ -149,7 +149,7 @@ def prepare_chunks(
     """Mean and spread from one pass; the rows stay where they are."""
     if frame is not None:
         return ChunkedPoints(chunks, weights, frame, source=chunks.source)
-    reference = np.zeros(chunks.d) if metric == COSINE else chunks.reference
+    reference = np.zeros(chunks.d) if metric == COSINE else chunks.shift
     unit = 1.0 if metric == COSINE else chunks.in_safe_units().unit
     facts, n_zero = chunks.fold(_describe, metric, reference, unit, beside=[weights], checked=True)
     spread = float((facts.square[0] / facts.mass[0]).mean())
