@@ -24,6 +24,7 @@ from wellsep._text.sentences import count, listing, shown
 
 VALUE_POLICIES = ("exclude", "cluster", "singletons", "error")  # where objects have values
 NOISE_POLICIES = ("penalize", *VALUE_POLICIES)  # a price is of scores
+SPARSE = 8  # a table with more cells than this times the objects is not made
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,23 +414,25 @@ def best_matches(
     >>> similarity[:, 0].round(3).tolist(), match[:, 0].tolist()
     ([0.667, 0.667, 0.0], [0, 1, -1])
     """
-    own = np.bincount(first + 1, weights, n_clusters + 1)[1:, None]
-    n_clusters = len(own)
-    similarity = np.zeros((n_clusters, len(others)))
-    match = np.full((n_clusters, len(others)), -1, dtype=np.intp)
+    own = np.bincount(first + 1, weights, n_clusters + 1)
+    similarity = np.zeros((len(own), len(others)))
+    match = np.full((len(own), len(others)), -1, dtype=np.intp)
     for b, other in enumerate(others):
-        table = shared_sizes(first, other, n_clusters, weights)
-        theirs = table.sum(axis=0)
-        if weights is not None:  # object by object: sums of cells differ in the last digit
-            theirs = np.bincount(other + 1, weights, len(theirs))
-        common = table[1:].astype(np.float64)
-        common[:, 0] = 0
-        union = own + theirs - common
-        shares = common / np.maximum(union, np.finfo(float).tiny)  # clusters may be empty
-        best = shares.argmax(axis=1)
-        match[:, b] = best - 1
-        similarity[:, b] = shares[np.arange(n_clusters), best]
-    return similarity, match
+        theirs = np.bincount(other + 1, weights)
+        if len(own) * len(theirs) > SPARSE * max(len(first), 1024):
+            keys = (first + 1) * np.int64(len(theirs)) + (other + 1)
+            cells, place = np.unique(keys, return_inverse=True)
+            (i, j), common = np.divmod(cells, len(theirs)), np.bincount(place, weights)
+        else:
+            table = shared_sizes(first, other, len(own) - 1, weights)
+            i, j = np.nonzero(table)
+            common = table[i, j]
+        some = (i > 0) & (j > 0) & (common > 0)
+        i, j, common = i[some], j[some], common[some]
+        shares = common / (own[i] + theirs[j] - common)
+        order = np.lexsort((-j, shares))  # of each cluster the largest share is written last
+        similarity[i[order], b], match[i[order], b] = shares[order], j[order] - 1
+    return similarity[1:], match[1:]
 
 
 def is_noise(classes: np.ndarray) -> np.ndarray:

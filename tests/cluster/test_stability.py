@@ -98,6 +98,15 @@ def test_a_weight_of_two_is_an_object_twice():
     )
 
 
+def test_clusters_as_many_as_objects_make_no_table_of_all_their_pairs():
+    first = np.arange(100_000)  # a table would take 80 GB
+    similarity, match = best_matches(first, [first[::-1], first // 2])
+    assert similarity[:, 0].tolist() == [1.0] * len(first)
+    assert match[:, 0].tolist() == first[::-1].tolist()
+    assert similarity[:, 1].tolist() == [0.5] * len(first)
+    assert match[:, 1].tolist() == (first // 2).tolist()
+
+
 def test_dissolved_counts_one_half_and_recovered_does_not_count_three_quarters():
     values = np.array([[0.5, 0.51, 0.75, 0.76, np.nan]])
     found = Stability(
