@@ -58,10 +58,6 @@ class Draws:
         """The draws that a space takes part in."""
         return np.flatnonzero((self.kept == self.spaces.index(space)).any(axis=1))
 
-    def halves_of(self, space: str) -> Halves:
-        """The half-samples that a space takes part in."""
-        return self.halves._replace(chosen=self.halves.chosen[self.of(space)])
-
     @property
     def half_size(self) -> int:
         """Objects of a half-sample."""
@@ -177,10 +173,11 @@ def resample(
     scores, full = None, [None] * len(partitions)
     if asked or keep is not None:
         scores, full = evaluate_and_keep(task, scored, keep)
-    values = _half_values(task, draws.index, params, draws.halves_of(space), full)
+    of = draws.of(space)
+    halves = draws.halves._replace(chosen=draws.halves.chosen[of])
+    values = _half_values(task, draws.index, params, halves, full)
     pvalues = None
     if draws.test:
-        of = draws.of(space)
         pvalues = half_dips(X, draws.halves, of, draws.projection, computing.n_jobs)
     return scores if asked else None, Resampled(values, pvalues)
 

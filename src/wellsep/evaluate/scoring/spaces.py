@@ -446,7 +446,10 @@ def _here(
     def work(name: str, computing: Computing) -> Any:
         return function(team.runs.spaces[name], computing, name)
 
-    room = _spaces_that_fit(team, spaces)
+    # Spaces whose distance sums and rows fit the memory budget together.
+    widest = max(team.runs[name].n_features or 0 for name in spaces)
+    columns = int(team.partitions.offsets[-1]) + 4 * widest
+    room = int(budget_bytes() / (8.0 * team.runs.n_objects * columns))
     if room < 2:
         results: Generator[Any, None, None] = (work(name, computing) for name in spaces)
     else:
@@ -462,13 +465,6 @@ def _here(
             except (ValueError, TypeError) as error:
                 raise named(error, name) from error
             yield name, result
-
-
-def _spaces_that_fit(team: Team, spaces: tuple[str, ...]) -> int:
-    """Spaces whose distance sums and rows fit the memory budget together."""
-    widest = max(team.runs[name].n_features or 0 for name in spaces)
-    columns = int(team.partitions.offsets[-1]) + 4 * widest
-    return int(budget_bytes() / (8.0 * team.runs.n_objects * columns))
 
 
 def tell(progress: Progress | None, done: int, total: int, name: str) -> None:
