@@ -214,7 +214,8 @@ def choose_k(
     model = default if estimator is None else clone(check_estimator(estimator))
     if apart:
         model = of_distances(model)
-    X = given_to(model, X) if apart else _checked(X, distances=is_pairwise(model))
+    pairwise = is_pairwise(model)
+    X = given_to(model, X) if apart else _checked(X, distances=pairwise)
     n = X.shape[0]
     if n < 3:
         raise ValueError(
@@ -230,7 +231,6 @@ def choose_k(
     check_function("progress", progress)
     parameter = count_parameter(model, parameter)
     weight_params(model, weights)
-    pairwise = is_pairwise(model)
     if pairwise and X.shape[1] != n:
         raise ValueError(f"X must be square for a clusterer of distances, got shape {X.shape}.")
     scored = scoring_space(space, X)
