@@ -115,7 +115,8 @@ MISTAKES = [
     ("rank runs --ace alpha=high", "--ace alpha must be a number", "got 'high'."),
     ("rank runs --ace dip=maybe", "--ace dip must be yes or no, got 'maybe'.", ""),
     ("rank runs --ace grouping", "--ace must read KEY=VALUE", "got 'grouping'."),
-    ("rank runs --ace groups=2", "--ace must be one of 'dip_alpha', ", "got 'groups'"),
+    ("rank runs --ace groups=2", "--ace must be one of 'dip', 'dip_alpha', ", "got 'groups'"),
+    ("rank runs --ace dup=no", "--ace must be one of 'dip', ", "did you mean 'dip'?"),
     ("rank runs --device gpu", "--device must be 'cpu', 'cuda' or 'cuda:N', got 'gpu'.", ""),
     ("rank runs --write-back", "--write-back must end in .h5ad", "got 'runs'."),
     (

@@ -166,3 +166,9 @@ def test_labels_of_other_clusters_are_refused(n, told, tmp_path):
     found = ws.describe_clusters(X, np.arange(150) % 3)
     with pytest.raises(ValueError, match=f"labels must .*{told}"):
         ws.render_report(found, tmp_path / "p.html", runs=X, labels=(np.arange(n) > 20) * 1)
+
+
+def test_one_cluster_is_not_called_clusters(tmp_path):
+    found = ws.describe_clusters([[0.0, 1], [1, 5], [4, 2]], [0, 0, 0])
+    page = ws.render_report(found, tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "<title>1 cluster</title>" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import os
 import re
 from collections.abc import Sequence
@@ -11,6 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+import wellsep as ws
+from wellsep._checks.arrays import check_choice
 
 SHORT_NAMES = {"lr": "learning_rate", "k": "n_clusters", "batch": "batch_size"}
 
@@ -99,8 +103,9 @@ def parse_ace(words: Sequence[str] | None) -> tuple[bool, dict[str, Any]]:
         name, equals, text = word.partition("=")
         if not equals:
             raise ValueError(f"ace must read KEY=VALUE, such as grouping=dbscan, got {word!r}.")
-        value = None if text.strip().lower() == "none" else literal(text.strip())
-        switches[name.strip().replace("-", "_")] = value
+        name = name.strip().replace("-", "_")
+        check_choice("ace", name, ["dip", *(switch.name for switch in dataclasses.fields(ws.Ace))])
+        switches[name] = None if text.strip().lower() == "none" else literal(text.strip())
     dip = switches.pop("dip", "yes")
     if str(dip).lower() not in ("yes", "no"):
         raise ValueError(f"dip must be yes or no, got {dip!r}.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.labels import as_vector
-from wellsep._text.sentences import printable
+from wellsep._text.sentences import count, printable
 from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions
@@ -78,7 +78,7 @@ def build_clusters_page(
     order = np.argsort(-found.sizes, kind="stable")
     return Page(
         kind="clusters",
-        title=title or f"{len(names)} clusters",
+        title=title or count(len(names), "cluster"),
         lead=(("text", headline),),
         sure=(),
         facts=(fact(len(names), "cluster"), fact(n, "object")),
@@ -144,7 +144,7 @@ def build_stability_page(
         facts.append((f"{found.prediction_strength:.2f}", "prediction strength"))
     return Page(
         kind="stability",
-        title=title or f"Stability of {len(found.clusters)} clusters",
+        title=title or f"Stability of {count(len(found.clusters), 'cluster')}",
         lead=(("text", lines[0]),),
         sure=_sure(found),
         facts=tuple(facts),
