@@ -328,6 +328,11 @@ def test_stability_is_drawn_from_the_least_stable_cluster_on():
         plot.StabilityDisplay.from_result({})
 
 
+def test_curves_are_those_of_a_choice_of_k():
+    with pytest.raises(TypeError, match="result must be a ChosenK, got Scores; make one with cho"):
+        plot.CurvesDisplay.from_result(grouped_scores())
+
+
 def test_labels_of_another_length_are_refused_by_a_scatter(plane):
     with pytest.raises(ValueError, match=r"one entry per object \(90\), got 2"):
         plot.ScatterDisplay.from_predictions(plane[0], [0, 1])

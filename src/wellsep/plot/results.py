@@ -166,8 +166,8 @@ class CurvesDisplay(ResultDisplay):
 
     @staticmethod
     def figure_of(result: Any) -> Any:
-        """Take the choice as it is."""
-        return result
+        """Refuse all but a ChosenK."""
+        return _refuse_others(result, "ChosenK", "choose_k")
 
     def plot(self, ax: Any = None) -> CurvesDisplay:
         """Draw on the given axes, one per index, or on new ones."""
@@ -208,11 +208,7 @@ class StabilityDisplay(ResultDisplay):
     @staticmethod
     def figure_of(result: Any) -> Any:
         """Refuse all but a Stability."""
-        if not is_a(result, "Stability"):
-            raise TypeError(
-                f"result must be a Stability, got {type(result).__name__}; make one with stability."
-            )
-        return result
+        return _refuse_others(result, "Stability", "stability")
 
     def plot(self, ax: Any = None) -> StabilityDisplay:
         """Draw on the given axes, or on new ones; the least stable cluster comes first."""
@@ -290,6 +286,14 @@ class ResolutionTreeDisplay(ResultDisplay):
         ax.spines[:].set_visible(False)
         ax.set_title("Where the clusters go, level by level", loc="left", fontsize="medium")
         return self
+
+
+def _refuse_others(result: Any, kind: str, maker: str) -> Any:
+    if not is_a(result, kind):
+        raise TypeError(
+            f"result must be a {kind}, got {type(result).__name__}; make one with {maker}."
+        )
+    return result
 
 
 def _short(name: str) -> str:
