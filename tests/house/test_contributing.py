@@ -100,3 +100,10 @@ def test_a_printed_statistic_is_written_once_for_every_array(package, monkeypatc
     groups = [X[labels == k] for k in range(4)]
     expected = [np.sqrt(((g - g.mean(axis=0)) ** 2).sum(axis=1)).sum() for g in groups]
     assert np.asarray(sums) == pytest.approx(np.array(expected))
+
+
+def test_every_name_that_contributing_speaks_of_is_in_the_code():
+    files = (path for room in ("src", "tests", "benchmarks") for path in (ROOT / room).rglob("*.py"))
+    code = set(re.findall(r"\w+", " ".join(path.read_text(encoding="utf-8") for path in files)))
+    spoken = set(re.findall(r"(?<=`)_?[a-z]+_\w+(?=[`(])", TEXT.replace(section("Add an index"), "")))
+    assert spoken - code == set()
