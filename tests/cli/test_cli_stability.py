@@ -127,6 +127,17 @@ def test_resolutions_reads_a_saved_choice_of_k(files, capsys):
     assert "K = 2 → K = 3: cluster" in out
 
 
+def test_a_result_that_is_no_ranking_is_not_explained(files, capsys):
+    assert main(["choose-k", "data.csv", "--k", "2:4", "--save", "chosen"]) == 0
+    for command in ("explain", "settle"):
+        capsys.readouterr()
+        assert main([command, "chosen"]) == 2
+        assert capsys.readouterr().err == (
+            "Error: RESULT must be a ranking that wellsep rank --save wrote, got chosen with a "
+            "ChosenK; wellsep report shows any saved result.\n"
+        )
+
+
 def test_resolutions_reads_columns_of_anndata(files, capsys):
     anndata = pytest.importorskip("anndata", reason="anndata is not installed")
     pd = pytest.importorskip("pandas", reason="needs pandas")

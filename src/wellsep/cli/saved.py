@@ -186,5 +186,8 @@ def explain(
 def _load_judgement(folder: Path) -> Any:
     judgement = ws.load(folder)
     if type(judgement).__name__ != JUDGEMENT:
-        raise ValueError(f"{folder} must hold a {JUDGEMENT}, got a {type(judgement).__name__}.")
+        raise ValueError(
+            f"result must be a ranking that wellsep rank --save wrote, got {folder.name} with a "
+            f"{type(judgement).__name__}; wellsep report shows any saved result."
+        )
     return judgement
