@@ -166,8 +166,8 @@ def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int =
 
     read = partial(read_run_folder, verify=verify)
     if (folder / MANIFEST).is_file() or (is_run(folder) and not others_in(folder)):
-        named = folder.resolve() if folder.name in ("", "..") else folder  # "." has no name
-        run = read_steady_run(named, read)
+        place = folder.resolve() if folder.name in ("", "..") else folder  # "." has no name
+        run = read_steady_run(place, read)
         return [] if run is None else [(folder, run)]
     # A name that is moved while a folder is listed may be missed; twice is as good as never.
     folders, files = map(set.union, list_places(folder), list_places(folder))
