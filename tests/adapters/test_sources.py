@@ -11,6 +11,7 @@ import pytest
 
 from wellsep import Run, Runs, save_run
 from wellsep.adapters import attach_run, load_any, log_run, runs_from_anndata, runs_from_optuna
+from wellsep.adapters.stores import require
 
 LABELS = [0, 0, 1]
 SPACE = [[0.0], [0.1], [5.0]]
@@ -82,6 +83,14 @@ def test_a_missing_library_is_named_with_how_to_install_it(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, f"{library}.artifacts", None)
     with pytest.raises(ImportError, match=rf"the package {library}, .*pip install {library}"):
         call(tmp_path)
+
+
+def test_a_package_that_a_library_needs_is_named_when_it_is_missing(tmp_path, monkeypatch):
+    (tmp_path / "halfway.py").write_text("import its_own_need.deep")
+    monkeypatch.syspath_prepend(tmp_path)
+    sentence = "needs the package its_own_need, which is not installed.*pip install halfway"
+    with pytest.raises(ImportError, match=sentence):
+        require("halfway")
 
 
 class FakeTrial:

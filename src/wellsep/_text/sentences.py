@@ -311,12 +311,13 @@ def need(module: str, what: str, install: str = "") -> Any:
     """Import an optional package, or say what needs it and how it is installed."""
     try:
         return importlib.import_module(module)
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
         package = module.partition(".")[0]
+        missing = (error.name or package).partition(".")[0]  # or one that the package itself needs
         raise ModuleNotFoundError(
-            f"{what} needs the package {package}, which is not installed. "
+            f"{what} needs the package {missing}, which is not installed. "
             f"Install it with: pip install {install or package}.",
-            name=package,
+            name=missing,
         ) from None
 
 
