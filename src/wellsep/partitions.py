@@ -24,7 +24,7 @@ from wellsep._text.sentences import count, listing, shown
 
 VALUE_POLICIES = ("exclude", "cluster", "singletons", "error")  # where objects have values
 NOISE_POLICIES = ("penalize", *VALUE_POLICIES)  # a price is of scores
-SPARSE = 8  # a table with more cells than this times the objects is not made
+DENSE = 8  # a table with more cells than this times the objects is counted by sorting
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,6 +397,30 @@ def shared_sizes(
     return np.bincount(cells, weights, height * width).reshape(height, width)
 
 
+def shared_cells(
+    first: np.ndarray,
+    second: np.ndarray,
+    n_first: int,
+    n_second: int,
+    weights: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The cells of the table of two vectors of codes that are not empty, and what is in them.
+
+    A cell is a · n_second + b. Codes are whole numbers from 0; the table is not made where it
+    would have many more cells than there are objects.
+    """
+    keys = np.multiply(first, n_second, dtype=np.int64)
+    keys += second
+    if n_first * n_second > DENSE * max(len(keys), 1024):
+        if weights is None:
+            return np.unique(keys, return_counts=True)
+        cells, place = np.unique(keys, return_inverse=True)
+        return cells, np.bincount(place, weights)
+    counts = np.bincount(keys, weights)
+    cells = np.flatnonzero(counts)
+    return cells, counts[cells]
+
+
 def best_matches(
     first: np.ndarray,
     others: Sequence[np.ndarray] | np.ndarray,
@@ -414,25 +438,45 @@ def best_matches(
     >>> similarity[:, 0].round(3).tolist(), match[:, 0].tolist()
     ([0.667, 0.667, 0.0], [0, 1, -1])
     """
-    own = np.bincount(first + 1, weights, n_clusters + 1)
+    own = np.bincount(first + 1, weights, n_clusters + 1)  # the first is noise
     similarity = np.zeros((len(own), len(others)))
     match = np.full((len(own), len(others)), -1, dtype=np.intp)
     for b, other in enumerate(others):
-        theirs = np.bincount(other + 1, weights)
-        if len(own) * len(theirs) > SPARSE * max(len(first), 1024):
-            keys = (first + 1) * np.int64(len(theirs)) + (other + 1)
-            cells, place = np.unique(keys, return_inverse=True)
-            (i, j), common = np.divmod(cells, len(theirs)), np.bincount(place, weights)
-        else:
-            table = shared_sizes(first, other, len(own) - 1, weights)
-            i, j = np.nonzero(table)
-            common = table[i, j]
-        some = (i > 0) & (j > 0) & (common > 0)
-        i, j, common = i[some], j[some], common[some]
-        shares = common / (own[i] + theirs[j] - common)
-        order = np.lexsort((-j, shares))  # of each cluster the largest share is written last
-        similarity[i[order], b], match[i[order], b] = shares[order], j[order] - 1
+        width = int(other.max(initial=-1)) + 2
+        if len(own) * width > DENSE * max(len(first), 1024):
+            _match_cells(first, other, weights, own, similarity[:, b], match[:, b])
+            continue
+        table = shared_sizes(first, other, len(own) - 1, weights)
+        theirs = table.sum(axis=0)
+        if weights is not None:  # object by object: sums of cells differ in the last digit
+            theirs = np.bincount(other + 1, weights, width)
+        common = table.astype(np.float64)
+        common[:, 0] = 0
+        union = own[:, None] + theirs - common
+        shares = common / np.maximum(union, np.finfo(float).tiny)  # clusters may be empty
+        best = shares.argmax(axis=1)
+        match[:, b] = best - 1
+        similarity[:, b] = shares[np.arange(len(own)), best]
     return similarity[1:], match[1:]
+
+
+def _match_cells(
+    first: np.ndarray,
+    other: np.ndarray,
+    weights: np.ndarray | None,
+    own: np.ndarray,
+    similarity: np.ndarray,
+    match: np.ndarray,
+) -> None:
+    """The best matches with one partition, from the cells that are not empty, written in place."""
+    theirs = np.bincount(other + 1, weights)
+    cells, common = shared_cells(first + 1, other + 1, len(own), len(theirs), weights)
+    i, j = np.divmod(cells, len(theirs))
+    some = (i > 0) & (j > 0) & (common > 0)
+    i, j, common = i[some], j[some], common[some]
+    shares = common / (own[i] + theirs[j] - common)
+    order = np.lexsort((-j, shares))  # of each cluster the largest share is written last
+    similarity[i[order]], match[i[order]] = shares[order], j[order] - 1
 
 
 def is_noise(classes: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from sklearn import metrics
 
 import wellsep as ws
-from wellsep.compute.statistics import contingency
+from wellsep import partitions
 from wellsep.compute.statistics.contingency import GroupCounts, PairCounts
 from wellsep.indices.external import AGREEMENTS, adjusted_rand
 from wellsep.partitions import Partitions
@@ -81,7 +81,7 @@ def assert_same_counts(found, expected):
 def test_threads_and_sorting_change_no_count(n_jobs, monkeypatch):
     labels = ugly_labels()
     expected = counts_of(labels)
-    monkeypatch.setattr(contingency, "DENSE", 0)  # every table is sorted
+    monkeypatch.setattr(partitions, "DENSE", 0)  # every table is sorted
     assert_same_counts(counts_of(labels, n_jobs=n_jobs), expected)
 
 

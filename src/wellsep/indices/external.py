@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.labels import as_labels
 from wellsep.compute.statistics.contingency import PairCounts
-from wellsep.partitions import encode
+from wellsep.partitions import encode, shared_cells
 
 
 def _pair(labels_true: Any, labels_pred: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +39,7 @@ def contingency(labels_true: Any, labels_pred: Any) -> Any:
     if not len(truth):
         raise ValueError("labels_true must hold at least one label, got none.")
     shape = int(truth.max()) + 1, int(found.max()) + 1
-    cells, counts = PairCounts.cells(truth, found, *shape)
+    cells, counts = shared_cells(truth, found, *shape)
     return sp.csr_array((counts, np.divmod(cells, shape[1])), shape=shape)
 
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, xlogy
 
+from wellsep import partitions
 from wellsep._threads import effective_jobs, in_threads
+from wellsep.partitions import shared_cells
 
-DENSE = 8  # a table with more cells than this times the objects is counted by sorting
 ROUND = 64  # partitions that are compared with all others before progress is told
 DRAWS, PAIRS = 4, 1 << 13  # half-samples and pairs of partitions that are summed at once
 REACH, MORE = 9.0, 12.0  # chance is summed over 9 standard deviations of an overlap and 12 objects
@@ -54,27 +55,12 @@ class PairCounts(NamedTuple):
 
         def count_row(i: int) -> None:
             for j in range(i if first is None else min(i, first)):
-                _, counts = cls.cells(codes[i], codes[j], len(sizes[i]), len(sizes[j]))
+                _, counts = shared_cells(codes[i], codes[j], len(sizes[i]), len(sizes[j]))
                 squares[i, j] = squares[j, i] = np.dot(counts, counts)
                 logs[i, j] = logs[j, i] = known[counts].sum()
 
         _count_rows(count_row, range(n_partitions - 1, 0, -1), n_jobs, progress)
         return cls(n, squares, logs, sizes)
-
-    @staticmethod
-    def cells(
-        first: np.ndarray, second: np.ndarray, n_first: int, n_second: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The cells of a table that are not empty, a · n_second + b, and their counts."""
-        keys = np.multiply(first, n_second, dtype=np.int64)
-        keys += second
-        # Counters would outnumber the objects.
-        if n_first * n_second > DENSE * max(len(keys), 1024):
-            cells, counts = np.unique(keys, return_counts=True)
-            return cells, counts
-        counts = np.bincount(keys)
-        cells = np.flatnonzero(counts)
-        return cells, counts[cells]
 
     def subset(self, which: np.ndarray) -> PairCounts:
         """The tables among some of the partitions."""
@@ -194,7 +180,7 @@ class GroupCounts(NamedTuple):
 
         def form(cells: np.ndarray, n_cells: int) -> np.ndarray:
             # Counters would outnumber the objects.
-            if n_cells * n_groups > DENSE * max(n, 1024):
+            if n_cells * n_groups > partitions.DENSE * max(n, 1024):
                 cells = np.unique(cells, return_inverse=True)[1].reshape(-1)
                 n_cells = int(cells.max(initial=-1)) + 1
             keys = group * n_cells + cells

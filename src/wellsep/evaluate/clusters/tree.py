@@ -15,7 +15,7 @@ from wellsep._text.sentences import count, listing, printable, rows_of
 from wellsep.adapters.anndata import clusterings_of
 from wellsep.adapters.stores import matching
 from wellsep.evaluate.vote.answer import labels_of
-from wellsep.partitions import Partitions, is_noise, offsets_of, shared_sizes
+from wellsep.partitions import Partitions, is_noise, offsets_of, shared_cells
 
 KEPT = 0.9  # share of the objects from which on a cluster stays, or comes from one cluster
 _TOLD = 0.1  # smaller parts are not told of
@@ -228,10 +228,10 @@ def resolution_tree(runs: Any, labels: str | Iterable[str] | None = None) -> Res
     starts = offsets_of(widths)[:-1]
     links, counts = [], []
     for ends, (m, after) in zip(pairwise(starts), pairwise(order), strict=True):
-        table = shared_sizes(partitions.codes[m], partitions.codes[after])[1:, 1:]
-        filled = np.nonzero(table)
-        links.append(np.stack(filled, axis=1) + ends)
-        counts.append(table[filled])
+        shape = partitions.n_clusters[[m, after]].tolist()
+        cells, common = shared_cells(partitions.codes[m], partitions.codes[after], *shape)
+        links.append(np.stack(np.divmod(cells, shape[1]), axis=1) + ends)
+        counts.append(common)
     return ResolutionTree(
         levels=tuple(partitions.names[m] for m in order),
         clusters=tuple(
