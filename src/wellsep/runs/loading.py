@@ -181,8 +181,8 @@ def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int =
             runs.append((folder / name, run))
         elif len(unread) == before and depth < _DEEPEST and may_hold_runs(folder / name):
             inner = _from_folder(folder / name, verify, unread, depth + 1)
-            named = below(name, [run for _, run in inner])
-            runs += [(place, run) for (place, _), run in zip(inner, named, strict=True)]
+            renamed = below(name, [run for _, run in inner])
+            runs += [(place, run) for (place, _), run in zip(inner, renamed, strict=True)]
     tables: dict[str, dict[str, Path]] = {}
     for entry in (folder / name for name in sorted(files)):
         if entry.suffix == ".npz":
