@@ -202,7 +202,7 @@ def test_a_model_of_an_older_version_is_refused(tmp_path):
 
 def test_a_model_of_another_method_is_not_loaded(tmp_path):
     fitted(DEC).save(tmp_path)
-    with pytest.raises(ValueError, match="must hold a IDEC, got a DEC"):
+    with pytest.raises(ValueError, match="must hold a saved IDEC, got a saved DEC"):
         IDEC.load(tmp_path)
     with pytest.raises(FileNotFoundError, match="must hold"):
         deep.load(tmp_path / "nothing")

@@ -331,7 +331,7 @@ def test_another_manifest_is_refused(tmp_path, text, sentence):
 def test_a_record_of_another_kind_is_named(tmp_path):
     folder = rank(ace(example(), dip=False)).save(tmp_path / "ranking")
     assert Ranking.load(folder).names == ("ä", "y", "z")
-    with pytest.raises(ValueError, match="must hold a Scores, got a Ranking"):
+    with pytest.raises(ValueError, match="must hold a saved Scores, got a saved Ranking"):
         Scores.load(folder)
 
 

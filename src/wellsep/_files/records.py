@@ -84,7 +84,8 @@ class Record(Shown):
                 f"({type(error).__name__}: {shown(str(error))}); save the record again."
             ) from None
         if not isinstance(record, cls):
-            raise ValueError(f"{folder} must hold a {cls.__name__}, got a {type(record).__name__}.")
+            found = type(record).__name__
+            raise ValueError(f"{folder} must hold a saved {cls.__name__}, got a saved {found}.")
         return record._opened(folder)
 
     def _opened(self: R, folder: Path) -> R:

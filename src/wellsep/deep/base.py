@@ -464,7 +464,7 @@ class DeepClusterer(_Estimator, ABC):
         record, tensors = read_saved(check_path("folder", folder))
         if (method := record.get("method")) != cls.__name__:
             raise ValueError(
-                f"folder must hold a {cls.__name__}, got a {method}; "
+                f"folder must hold a saved {cls.__name__}, got a saved {method}; "
                 "wellsep.deep.load reads any of them."
             )
         return restore(cls, record, tensors, device)
