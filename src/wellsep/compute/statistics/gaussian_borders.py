@@ -183,6 +183,7 @@ class _Cluster(NamedTuple):
     center: np.ndarray  # (d,)
     members: np.ndarray  # (n_k, d) about the centre
     weights: np.ndarray  # (n_k,)
+    mass: float  # their sum
     rounding: np.ndarray  # (d,) how far values may lie from those rounded to X's own type
 
 
@@ -194,8 +195,8 @@ def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list
     found: dict[Want, list[Any]] = {w: [] for w in wants}
     for codes, described in zip(task.partitions.codes, describe_clusters(task), strict=True):
         clusters = [
-            _Cluster(center, X[mine] - center, weights[mine], rounding[mine].max(axis=0))
-            for k, center in enumerate(described.centers)
+            _Cluster(center, X[mine] - center, weights[mine], mass, rounding[mine].max(axis=0))
+            for k, (center, mass) in enumerate(zip(described.centers, described.mass, strict=True))
             for mine in [codes == k]
         ]
         for w in wants:
@@ -251,7 +252,7 @@ def _components(clusters: list[_Cluster], mixture: Mixture) -> _Components:
     inverses, volumes = zip(*(_invert(t, i, estimated) for i, t in enumerate(tables)), strict=True)
     shares = mixture.weights
     if shares is None and estimated and given != "authors":
-        shares = np.array([cluster.weights.sum() for cluster in clusters])
+        shares = np.array([cluster.mass for cluster in clusters])
     weights = np.zeros(k) if shares is None else np.log(shares / shares.sum())
     return _Components(list(inverses), np.array(volumes), weights)
 
