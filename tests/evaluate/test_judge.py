@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import wellsep as ws
 from wellsep._files.arrays import Stored, to_json
@@ -138,3 +142,13 @@ def test_a_judgement_opens_each_file_of_the_runs_once(tmp_path, monkeypatch):
     monkeypatch.setattr(Stored, "open", lambda stored: opened.append(stored) or read(stored))
     ws.judge(ws.load_runs(tmp_path / "runs"), n_draws=4)
     assert len(opened) == 6
+
+
+@pytest.mark.parametrize("n", [1, 5, 13])
+@pytest.mark.parametrize("given", [np.asarray, np.ndarray.tolist, pd.DataFrame, sp.csr_array])
+def test_an_input_of_other_objects_is_refused(given, n):
+    rows = np.random.default_rng(0).normal(size=(12, 2))
+    runs = Runs.from_parts({"a": rows}, {f"k{k}": np.arange(12) % k for k in (2, 3, 4)})
+    sentence = f"X must have a row for each of the 12 objects of the runs, got {n}."
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        ws.judge(runs, X=given(np.zeros((n, 2))), n_draws=0)
