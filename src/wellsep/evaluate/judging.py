@@ -240,7 +240,8 @@ def judge(
 
 def _check_rows(X: Any, n_objects: int) -> None:
     """Refuse an input of other objects before anything is computed; its kind is checked later."""
-    shape = (len(X), 0) if isinstance(X, list | tuple) else getattr(X, "shape", ())
+    listed = isinstance(X, list | tuple)
+    shape: tuple[Any, ...] = (len(X), 0) if listed else getattr(X, "shape", ())
     known = len(shape) == 2 and isinstance(shape[0], int)
     if known and shape[0] != n_objects:
         raise ValueError(
