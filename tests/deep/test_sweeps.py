@@ -228,6 +228,22 @@ def test_a_study_draws_settings_and_goes_on_where_it_ended(tmp_path):
     assert all(2 <= trial.params["n_latent"] <= 5 for trial in both.trials)
 
 
+def test_a_run_that_is_kept_tells_a_study_the_value_of_its_objective(tmp_path):
+    pytest.importorskip("optuna", reason="needs the extra optuna")
+    grid, options = {"n_clusters": [2]}, {"out": tmp_path, "objective": lambda model, data: 7.5}
+    assert [t.value for t in sweep(MODEL, X, grid, n_trials=1, **options).trials] == [7.5]
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    again = sweep(MODEL, X, grid, n_trials=2, storage=other, **options)
+    assert [t.value for t in again.trials] == [7.5, 7.5]
+
+
+def test_a_run_without_a_value_is_refused_where_an_objective_is_asked_for(tmp_path):
+    grid = {"n_clusters": [2]}
+    sweep(MODEL, X, grid, out=tmp_path)
+    with pytest.raises(ValueError, match="out must hold runs whose objective is known, got"):
+        sweep(MODEL, X, grid, out=tmp_path, objective=lambda model, data: 7.5)
+
+
 def test_a_study_tells_failures_and_values_of_the_objective(tmp_path):
     optuna = pytest.importorskip("optuna", reason="studies need the extra optuna")
     url = f"sqlite:///{tmp_path / 'elsewhere.db'}"

@@ -147,7 +147,13 @@ class TrialJob:
                 f"out must hold runs of the same estimator and data, got {name!r} with another "
                 f"{', '.join(differing)}; choose another folder."
             )
-        return Trial(name, dict(params), "kept")
+        value = found.metadata.get("value")
+        if self.objective is not None and value is None:
+            raise ValueError(
+                f"out must hold runs whose objective is known, got {name!r} of a sweep without "
+                "one; choose another folder."
+            )
+        return Trial(name, dict(params), "kept", value=value)
 
     def run(self, params: Mapping[str, Any]) -> Trial:
         """Fit one setting and save it, unless another process does; an error becomes a record."""
@@ -168,9 +174,10 @@ class TrialJob:
             if model.checkpoint_dir is not None:
                 model.set_params(checkpoint_dir=Path(model.checkpoint_dir) / safe_name(name))
             model.fit(self.X)
+            metadata: dict[str, Any] = {"data": self.data}
             if self.objective is not None:
-                value = float(self.objective(model, self.X))
-            model.save_run(self.folder, name=name, ids=self.ids, metadata={"data": self.data})
+                value = metadata["value"] = float(self.objective(model, self.X))
+            model.save_run(self.folder, name=name, ids=self.ids, metadata=metadata)
         except Exception as error:
             text = "".join(traceback.format_exception_only(error)).strip()
             trial = Trial(name, params, "failed", time.perf_counter() - start, text)
