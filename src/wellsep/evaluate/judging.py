@@ -168,7 +168,6 @@ def judge(
         random_state=random_state,
     )
     problem = Problem.open(runs, options)
-    _check_rows(X, problem.distinct.n_objects)
     if len(problem.classes) == 1:
         _refuse_trivial(problem)
     scores, resampled = score_spaces(problem)
@@ -236,17 +235,6 @@ def judge(
         clusters=clusters,
         codes=codes,
     )
-
-
-def _check_rows(X: Any, n_objects: int) -> None:
-    """Refuse an input of other objects before anything is computed; its kind is checked later."""
-    listed = isinstance(X, list | tuple)
-    shape: tuple[Any, ...] = (len(X), 0) if listed else getattr(X, "shape", ())
-    known = len(shape) == 2 and isinstance(shape[0], int)
-    if known and shape[0] != n_objects:
-        raise ValueError(
-            f"X must have a row for each of the {n_objects} objects of the runs, got {shape[0]}."
-        )
 
 
 def _refuse_trivial(problem: Problem) -> None:

@@ -62,6 +62,14 @@ class Problem:
         partitions = Partitions.from_labels(dict(runs.partitions), noise=options.noise)
         if runs.spaces:
             refuse_unpriced(options.parsed.values(), partitions)
+        if isinstance(options, Options):  # what kind X is of is checked where it is opened
+            X, n = options.X, partitions.n_objects
+            listed = isinstance(X, list | tuple)
+            shape: tuple[Any, ...] = (len(X), 0) if listed else getattr(X, "shape", ())
+            if len(shape) == 2 and isinstance(shape[0], int) and shape[0] != n:
+                raise ValueError(
+                    f"X must have a row for each of the {n} objects of the runs, got {shape[0]}."
+                )
         given, notes = _with_drawn_spaces(runs, options)
         if not isinstance(options, Options):
             return cls(given, given, {}, partitions, None, options, notes)
