@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.cli.methods import METHODS
-from wellsep.cli.options import parse_range
+from wellsep.cli.options import METHODS, parse_range
+from wellsep.cluster import by_name
 from wellsep.records import ChosenK
 from wellsep.tables.reading import read_labels
 from wellsep.tables.writing import write_table
@@ -217,6 +217,10 @@ def test_labels_and_centres_do_not_share_a_file(tmp_path, capsys):
     assert main(["cluster", str(tmp_path / "x.npy"), "-k", "2", "-o", out, "--centers", out]) == 2
     assert "centers must be another file than output" in capsys.readouterr().err
     assert not (tmp_path / "out.npy").exists()
+
+
+def test_the_help_names_every_method():
+    assert tuple(by_name.METHODS) == METHODS
 
 
 def test_ctrl_c_ends_a_command_with_one_sentence(tmp_path, capsys, monkeypatch):

@@ -13,7 +13,7 @@ import wellsep as ws
 from wellsep._checks.arrays import check_data, spreads_apart
 from wellsep._files.arrays import stored_npy
 from wellsep._text.sentences import count
-from wellsep.cli import methods, options
+from wellsep.cli import options
 from wellsep.cli.deliver import (
     Outputs,
     check_target,
@@ -23,8 +23,14 @@ from wellsep.cli.deliver import (
     write_columns,
     wrote,
 )
-from wellsep.cli.methods import METHODS
-from wellsep.cli.options import ONE_CLUSTER, parse_count, parse_index, parse_range, parse_settings
+from wellsep.cli.options import (
+    METHODS,
+    ONE_CLUSTER,
+    parse_count,
+    parse_index,
+    parse_range,
+    parse_settings,
+)
 from wellsep.cli.printing import print_columns, print_line, progress_bar
 from wellsep.cli.reading import TableReader, named
 from wellsep.cli.wording import in_shell_words, print_sentences
@@ -44,7 +50,7 @@ def choose_k(
             "default 2:15, extended to 25 if an index picks 15.",
         ),
     ] = None,
-    method: methods.Method = "k-means",
+    method: options.Method = "k-means",
     index: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,7 +68,7 @@ def choose_k(
         int, typer.Option(help="Number of fits for each K, each with another seed.")
     ] = 1,
     space: options.Space = None,
-    scale: methods.Scale = False,
+    scale: options.Scale = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     output: options.Labels = None,
@@ -139,12 +145,12 @@ def cluster(
             "--clusters", "-k", parser=parse_count, metavar="INTEGER", help="Number of clusters."
         ),
     ],
-    method: methods.Method = "cf-means",
+    method: options.Method = "cf-means",
     output: options.Labels = None,
     centers: Annotated[
         Path | None, typer.Option(help="Also write the cluster centres to this npy file.")
     ] = None,
-    settings: methods.Settings = None,
+    settings: options.Settings = None,
     batch: Annotated[
         int | None,
         typer.Option(
@@ -153,7 +159,7 @@ def cluster(
         ),
     ] = None,
     space: options.Space = None,
-    scale: methods.Scale = False,
+    scale: options.Scale = False,
     seed: options.Seed = 0,
     report: options.Report = None,
     ids: options.Ids = None,

@@ -12,7 +12,7 @@ from wellsep._files.limits import is_anndata
 from wellsep._files.records import MANIFEST
 from wellsep.adapters import load_any
 from wellsep.adapters.anndata import clusterings_of
-from wellsep.cli import methods, options
+from wellsep.cli import options
 from wellsep.cli.deliver import Outputs
 from wellsep.cli.options import parse_settings
 from wellsep.cli.printing import (
@@ -46,7 +46,7 @@ def describe(
         ),
     ] = "exclude",
     space: options.Space = None,
-    scale: methods.Scale = False,
+    scale: options.Scale = False,
     output: options.Table = None,
     report: options.Report = None,
     save: options.Keep = None,
@@ -115,7 +115,7 @@ def stability(
             "labels.",
         ),
     ] = None,
-    method: methods.Method = "k-means",
+    method: options.Method = "k-means",
     partitions: options.Column = None,
     n_draws: Annotated[int, typer.Option("--draws", help="Number of random samples.")] = 50,
     subsample: Annotated[
@@ -136,7 +136,7 @@ def stability(
         ),
     ] = None,
     space: options.Space = None,
-    scale: methods.Scale = False,
+    scale: options.Scale = False,
     seed: options.Seed = 0,
     n_jobs: options.Jobs = None,
     output: options.Table = None,

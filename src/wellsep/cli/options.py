@@ -17,6 +17,22 @@ import wellsep as ws
 from wellsep._checks.arrays import check_choice
 
 SHORT_NAMES = {"lr": "learning_rate", "k": "n_clusters", "batch": "batch_size"}
+METHODS = ("k-means", "cf-means", "lof-k-means", "robust-k-means", "ward", "gaussian-mixture")
+Method = Annotated[
+    str, typer.Option("--method", "-m", help=f"Clustering method: {', '.join(METHODS)}.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A parameter of the method, such as n_init=20 or n_neighbors=10. Repeat for more.",
+    ),
+]
+Scale = Annotated[
+    bool,
+    typer.Option("--scale", help="First scale every column to mean 0 and standard deviation 1."),
+]
 
 
 def literal(text: str) -> Any:
