@@ -65,8 +65,7 @@ class Classes(Record):
 
     def equal_to(self, m: int) -> np.ndarray:
         """(M,) which partitions equal the m-th, itself included."""
-        equal: np.ndarray = self.of == self.of[m]
-        return equal
+        return self.of == self.of[m]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,8 +138,7 @@ class Partitions:
     @cached_property
     def n_counted(self) -> np.ndarray:
         """(M,) objects that each partition counts."""
-        counts: np.ndarray = np.count_nonzero(self.codes >= 0, axis=1)
-        return counts
+        return np.count_nonzero(self.codes >= 0, axis=1)
 
     @cached_property
     def distinct(self) -> Classes:

@@ -64,8 +64,7 @@ def merge_noise(vector: np.ndarray) -> np.ndarray:
     """Checked labels with −2 (infinite values) and −3 (missing values) written as −1."""
     if vector.dtype.kind != "i" or not len(vector) or int(vector.min()) >= NOISE:
         return vector
-    merged: np.ndarray = np.maximum(vector, vector.dtype.type(NOISE))
-    return merged
+    return np.maximum(vector, vector.dtype.type(NOISE))
 
 
 def as_vector(values: Any, name: str, start: int = 0) -> np.ndarray:

@@ -74,8 +74,7 @@ class _State:
         """
         (b, n), k = rows.shape, len(self.medoids)
         if k == 1:
-            change: np.ndarray = rows.sum(axis=1, keepdims=True) - self.cost
-            return change
+            return rows.sum(axis=1, keepdims=True) - self.cost
         if k <= FEW_MEDOIDS:
             gain = np.minimum(rows, self.near).sum(axis=1) - self.cost
             changes = np.clip(rows, self.near, self.second) @ self.members - self.near_sums

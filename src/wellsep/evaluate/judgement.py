@@ -95,8 +95,7 @@ class Judgement(Result):
     @property
     def answer(self) -> AceResult | Consensus:
         """The deciding judge's answer by the deciding index, the first one."""
-        answer: AceResult | Consensus = next(iter(self.answers[self.judge].values()))
-        return answer
+        return next(iter(self.answers[self.judge].values()))
 
     @property
     def by_ace(self) -> AceResult | None:

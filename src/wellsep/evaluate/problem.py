@@ -132,7 +132,7 @@ def open_runs(source: Any, options: ScoreOptions) -> Runs:
     foreign = type(source).__module__.partition(".")[0] in ("anndata", "optuna")
     if elsewhere or foreign or (isinstance(source, Runs) and not plain):
         return load_any(source, **chosen)
-    return source  # type: ignore[no-any-return]
+    return source
 
 
 def partitions_of(runs: Any) -> Mapping[str, Any]:

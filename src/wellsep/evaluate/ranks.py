@@ -21,8 +21,7 @@ class RankAgreement(NamedTuple):
 
 def tied_classes(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
     """Number the distinct values of a vector from 0; values closer than rounding are one."""
-    row: np.ndarray = tied_rows(np.asarray(values, dtype=float)[None], tolerance)[0]
-    return row
+    return tied_rows(np.asarray(values, dtype=float)[None], tolerance)[0]
 
 
 def tied_rows(rows: np.ndarray, tolerance: float) -> np.ndarray:
@@ -45,8 +44,7 @@ def tied_rows(rows: np.ndarray, tolerance: float) -> np.ndarray:
 
 def average_ranks(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
     """Ascending ranks 1..M, ties share their mean rank."""
-    row: np.ndarray = _mean_ranks(tied_classes(values, tolerance=tolerance)[None])[0]
-    return row
+    return _mean_ranks(tied_classes(values, tolerance=tolerance)[None])[0]
 
 
 def _mean_ranks(classes: np.ndarray) -> np.ndarray:
@@ -55,16 +53,14 @@ def _mean_ranks(classes: np.ndarray) -> np.ndarray:
     place = classes + m * np.arange(n_rows)[:, None]
     counts = np.bincount(place.ravel(), minlength=n_rows * m).reshape(n_rows, m)
     last = np.cumsum(counts, axis=1)
-    ranks: np.ndarray = np.take_along_axis(last - (counts - 1) / 2, classes, axis=1)
-    return ranks
+    return np.take_along_axis(last - (counts - 1) / 2, classes, axis=1)
 
 
 def ranks(scores: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
     """Competition ranks, 1 = best (largest); ties share the better rank."""
     classes = tied_classes(scores, tolerance=tolerance)
     better = np.concatenate([np.cumsum(np.bincount(classes)[::-1])[::-1], [0]])
-    places: np.ndarray = better[classes + 1] + 1
-    return places
+    return better[classes + 1] + 1
 
 
 def ranks_with_gaps(scores: np.ndarray, tolerance: float) -> np.ndarray:
@@ -96,16 +92,14 @@ def _rank_products(classes: np.ndarray) -> np.ndarray:
     """(L, L) products of the rows' centred ranks, doubled: integers, so that every sum is exact."""
     m = classes.shape[1]
     doubled = 2 * _mean_ranks(classes) - (m + 1)
-    products: np.ndarray = np.rint(doubled @ doubled.T).astype(np.int64)
-    return products
+    return np.rint(doubled @ doubled.T).astype(np.int64)
 
 
 def _order_products(classes: np.ndarray) -> np.ndarray:
     """(L, L) concordant minus discordant pairs of columns; on the diagonal the pairs not tied."""
     i, j = np.triu_indices(classes.shape[1], 1)
     signs = np.sign(classes[:, j] - classes[:, i]).astype(float)  # (L, M (M - 1) / 2)
-    products: np.ndarray = np.rint(signs @ signs.T).astype(np.int64)
-    return products
+    return np.rint(signs @ signs.T).astype(np.int64)
 
 
 def rank_agreement(kind: str, rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:

@@ -143,8 +143,7 @@ def _sample(X: Any, objects: np.ndarray) -> np.ndarray:
     rows -= rows.mean(axis=0)
     varies = np.ptp(rows, axis=0) > 0
     varies[0] |= not varies.any()
-    varying: np.ndarray = rows[:, varies]
-    return varying
+    return rows[:, varies]
 
 
 def _ks_tried(ks: np.ndarray, n: int) -> np.ndarray:
@@ -175,8 +174,7 @@ def _skewed_clouds(rows: np.ndarray) -> Iterator[np.ndarray]:
 def _mixed(rows: np.ndarray, seed: list[int]) -> np.ndarray:
     """Random mixtures of centred rows: they are Gaussian and have the covariance of the rows."""
     n = len(rows)
-    mixed: np.ndarray = np.random.default_rng(seed).normal(size=(n, n)) @ rows / np.sqrt(n)
-    return mixed
+    return np.random.default_rng(seed).normal(size=(n, n)) @ rows / np.sqrt(n)
 
 
 def _kmeans(tables: list[np.ndarray], ks: np.ndarray, n_jobs: int | None) -> list[Partitions]:

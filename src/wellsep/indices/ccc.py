@@ -101,8 +101,7 @@ def _cubes_nbclust(edges: np.ndarray, q: int) -> tuple[int, np.ndarray]:
 
 def _in_cubes(edges: np.ndarray, p: int, q: int) -> np.ndarray:
     """u_j = s_j / c with c the edge of the q cubes that fill the box of the first p dimensions."""
-    u: np.ndarray = np.exp(edges - (edges[:p].sum() - np.log(q)) / p)
-    return u
+    return np.exp(edges - (edges[:p].sum() - np.log(q)) / p)
 
 
 def ccc_score(

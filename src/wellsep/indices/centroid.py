@@ -340,8 +340,7 @@ def cfq_clusters(
     separation, _ = cfq_parts(**statistics)
     within = statistics["within"]
     undefined = np.full_like(separation, np.inf)
-    quality: np.ndarray = np.divide(separation, within, out=undefined, where=within > 0)
-    return quality
+    return np.divide(separation, within, out=undefined, where=within > 0)
 
 
 def margins(

@@ -188,8 +188,7 @@ def _separations(
         totals = np.broadcast_to(mass * np.asarray(radii), (len(mass),) * 2)
     else:  # δ5: to the centroid of the other
         totals = np.asarray(to_centres)
-    means: np.ndarray = (totals + totals.T) / (mass[:, None] + mass)
-    return means
+    return (totals + totals.T) / (mass[:, None] + mass)
 
 
 def _diameters(
@@ -201,8 +200,7 @@ def _diameters(
     ordered_pairs = clusters.mass * (clusters.mass - 1)
     total = np.diagonal(np.asarray(sums))  # every pair twice
     mean = np.divide(total, ordered_pairs, out=np.zeros_like(total), where=ordered_pairs > 0)
-    diameters: np.ndarray = mean / 2 if name == "half-average" else mean  # Δ2
-    return diameters
+    return mean / 2 if name == "half-average" else mean  # Δ2
 
 
 def generalized_dunn_score(

@@ -222,5 +222,4 @@ class ReferenceBox:
     def __call__(self, rng: np.random.Generator) -> np.ndarray:
         """One data set (n, d)."""
         drawn = rng.uniform(self.low, self.high, (self.n, len(self.low)))
-        placed: np.ndarray = drawn @ self.axes + self.mean
-        return placed
+        return drawn @ self.axes + self.mean

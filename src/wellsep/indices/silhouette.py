@@ -200,5 +200,4 @@ def silhouette_samples(
     params = {"metric": metric, "singleton": singleton}
     options = (sample_weight, noise, device)
     task, entry, params = one_task_of_values("silhouette", X, labels, params, *options, minimum=2)
-    widths: np.ndarray = values_of_objects(task, entry.wants(**params)["widths"])
-    return widths
+    return values_of_objects(task, entry.wants(**params)["widths"])

@@ -248,8 +248,7 @@ class Runs:
     def open_layout(self, name: str) -> np.ndarray:
         """The drawing called ``name``, one of ``layouts``: two coordinates for each object."""
         check_choice("name", name, self.layouts)
-        layout: np.ndarray = Part("embedding", self.layouts[name], name).open()
-        return layout
+        return Part("embedding", self.layouts[name], name).open()
 
     def subset(
         self,
@@ -425,8 +424,7 @@ class Parts(Mapping[str, np.ndarray]):
         except (KeyError, TypeError):
             what = "space" if self._kind == "embedding" else "partition"
             raise KeyError(f"no {what} is called {name!r}; there are {quoted(self)}") from None
-        array: np.ndarray = getattr(run, self._kind)
-        return array
+        return getattr(run, self._kind)
 
     def __contains__(self, name: object) -> bool:
         return name in self._runs

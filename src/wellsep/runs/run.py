@@ -215,8 +215,7 @@ class Run:
             )
 
     def _part(self, kind: str) -> Part | None:
-        part: Part | None = self.__dict__[f"_{kind}"]
-        return part
+        return self.__dict__[f"_{kind}"]
 
     @property
     def has_labels(self) -> bool:
@@ -267,8 +266,7 @@ def plain_mapping(value: Any, what: str) -> dict[str, Any]:
         return {}
     if not isinstance(value, Mapping):
         raise TypeError(f"{what} must be a mapping, got {type(value).__name__}.")
-    plain: dict[str, Any] = to_json(value, nan="text", name=what)
-    return plain
+    return to_json(value, nan="text", name=what)
 
 
 def _read_only(array: Any) -> Any:

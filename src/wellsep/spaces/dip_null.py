@@ -78,8 +78,7 @@ def compiled_dips(n_rows: int, n: int) -> Callable[[np.ndarray], np.ndarray] | N
     work = float(ADDITIONS) * n_rows * (PER_SAMPLE + n)
     if not (kernels_wanted() and compiled_pays(work)):
         return None
-    compiled: Callable[[np.ndarray], np.ndarray] = load("wellsep.spaces.dip_numba").dips_of_rows
-    return compiled
+    return load("wellsep.spaces.dip_numba").dips_of_rows
 
 
 class NullTable(NamedTuple):

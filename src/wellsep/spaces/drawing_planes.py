@@ -150,8 +150,7 @@ def _principal_components(drawn: np.ndarray, n: int = 2) -> np.ndarray:
     drawn = drawn - drawn.mean(axis=0)
     scores, _, axes = np.linalg.svd(drawn, full_matrices=False)
     _, axes = svd_flip(scores, axes, u_based_decision=False)
-    flat: np.ndarray = drawn @ axes[:n].T
-    return flat
+    return drawn @ axes[:n].T
 
 
 def umap(table: np.ndarray, metric: str, seed: int = 0, **settings: Any) -> np.ndarray:

@@ -58,8 +58,7 @@ def _kept(values: np.ndarray) -> np.ndarray:
     """Eigenvalues over the largest; those of rounding, and negative ones, are left out."""
     if not values[0] > 0:
         return np.empty(0)
-    kept: np.ndarray = values[values > RANK * values[0]] / values[0]
-    return kept
+    return values[values > RANK * values[0]] / values[0]
 
 
 def rankme(values: np.ndarray) -> float:

@@ -52,8 +52,7 @@ def _one_by_one(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
     def product(x: np.ndarray) -> np.ndarray:
         x = x.ravel()
-        left: np.ndarray = A @ x - vectors @ (values * (vectors.T @ x))
-        return left
+        return A @ x - vectors @ (values * (vectors.T @ x))
 
     operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
     for i in range(k):
@@ -212,8 +211,7 @@ def centred_gram(X: Any, objects: np.ndarray, rng: np.random.Generator | None = 
         rows = X[objects].astype(np.float64)
         gram = to_numpy(rows @ rows.T)
     mean = gram.mean(axis=0)
-    centred: np.ndarray = gram - mean - mean[:, None] + mean.mean()
-    return centred
+    return gram - mean - mean[:, None] + mean.mean()
 
 
 def _with_noise(D: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -221,8 +219,7 @@ def _with_noise(D: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     steps = np.diff(np.unique(D))
     step = float(steps.min()) if len(steps) else 1.0
     noise = np.triu(rng.uniform(-0.5, 0.5, D.shape), 1) * step
-    found: np.ndarray = np.maximum(D + noise + noise.T, 0.0)
-    return found
+    return np.maximum(D + noise + noise.T, 0.0)
 
 
 def scaled_components(gram: np.ndarray, k: int) -> Components:
@@ -243,5 +240,4 @@ def coordinates(X: Any, objects: np.ndarray) -> np.ndarray:
     kept = values > RANK * max(float(values[-1]), 0.0)
     if not kept.any():
         return np.zeros((len(objects), 1))
-    found: np.ndarray = vectors[:, kept] * np.sqrt(values[kept])
-    return found
+    return vectors[:, kept] * np.sqrt(values[kept])

@@ -108,11 +108,9 @@ def nearest_clusters(
         members = (codes[:, None] == np.arange(n_clusters)).astype(np.float64)
         members = members if weights is None else members * weights[:, None]
         between = distances_between(X, rows, others).astype(np.float64, copy=False)
-        nearest: np.ndarray = (between @ members / members.sum(axis=0)).argmin(axis=1)
-        return nearest
+        return (between @ members / members.sum(axis=0)).argmin(axis=1)
     made = prepare(X[others], weights, metric)
     sums, mass = made.label_sums(codes, n_clusters)
     centers = made.frame.means(sums, mass, np.zeros_like(sums))
     points = prepare(X[rows], None, metric)
-    found: np.ndarray = points.assign(points.frame.enter(made.frame.leave(centers))).first
-    return found
+    return points.assign(points.frame.enter(made.frame.leave(centers))).first

@@ -276,8 +276,7 @@ class ChosenK(Result, row_names="k"):
         k = self.best if k is None else check_count("k", k, 0)
         where = np.flatnonzero(self.k == k)
         if len(where):
-            found: np.ndarray = self.labels[where[0]]
-            return found
+            return self.labels[where[0]]
         if k == 1:
             return np.zeros(self.labels.shape[1], dtype=self.labels.dtype)
         raise ValueError(f"k must be among {self.k.tolist()}, got {k}.")

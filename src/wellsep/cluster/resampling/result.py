@@ -76,14 +76,12 @@ class Stability(Result, row_names="cluster"):
     def sizes(self) -> np.ndarray:
         """(K,) objects of each cluster."""
         known, counts = np.unique(self.labels, return_counts=True)
-        found: np.ndarray = counts[np.isin(known, self.clusters)]  # both are sorted
-        return found
+        return counts[np.isin(known, self.clusters)]  # both are sorted
 
     @property
     def n_draws(self) -> np.ndarray:
         """(K,) samples in which each cluster was judged."""
-        found: np.ndarray = (~np.isnan(self.values)).sum(axis=1)
-        return found
+        return (~np.isnan(self.values)).sum(axis=1)
 
     @property
     def jaccard(self) -> np.ndarray:
@@ -102,14 +100,12 @@ class Stability(Result, row_names="cluster"):
     @property
     def dissolved(self) -> np.ndarray:
         """(K,) samples in which a cluster dissolves: its Jaccard similarity is at most .5."""
-        found: np.ndarray = (self.values <= DISSOLVED).sum(axis=1)
-        return found
+        return (self.values <= DISSOLVED).sum(axis=1)
 
     @property
     def recovered(self) -> np.ndarray:
         """(K,) samples in which a cluster is recovered: its Jaccard similarity is above .75."""
-        found: np.ndarray = (self.values > RECOVERED).sum(axis=1)
-        return found
+        return (self.values > RECOVERED).sum(axis=1)
 
     @property
     def words(self) -> tuple[str, ...]:

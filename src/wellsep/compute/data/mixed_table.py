@@ -198,8 +198,7 @@ def _weighed(a: Columns, b: Columns) -> np.ndarray:
         weighed = np.hstack([present * weights, -absent * c.code_weights[c.asymmetric]])
         return np.hstack([present, absent]), weighed
 
-    total: np.ndarray = sides(a)[0] @ sides(b)[1].T
-    return total
+    return sides(a)[0] @ sides(b)[1].T
 
 
 def _differences(a: Columns, b: Columns) -> np.ndarray:

@@ -335,8 +335,7 @@ def prepare(
     """
     if is_dask(getattr(X, "array", None)):  # Chunks
         on_dask = load("wellsep.compute.engine.dask.points")
-        points: Points = on_dask.prepare_chunks(X, sample_weight, metric, frame)
-        return points
+        return on_dask.prepare_chunks(X, sample_weight, metric, frame)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weights is not None and bool((weights == 1.0).all()):
         weights = None  # sums and draws are then those without weights, bit for bit

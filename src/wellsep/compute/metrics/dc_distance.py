@@ -89,8 +89,7 @@ def leaf_order(space: Space, min_points: int) -> LeafOrder:
     key = ("leaf order", min_points)
     if key not in space._views:
         space._views[key] = _grown(space.on_host().X, min_points, space.host_jobs)
-    found: LeafOrder = space._views[key]
-    return found
+    return space._views[key]
 
 
 def _grown(X: np.ndarray, min_points: int, jobs: int) -> LeafOrder:

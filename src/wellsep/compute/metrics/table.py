@@ -219,8 +219,7 @@ def elsewhere(X: np.ndarray, Y: np.ndarray, metric: Any) -> np.ndarray:
     """Distances of the rows of two blocks by scikit-learn, or by SciPy for names of its own."""
     if isinstance(metric, str) and metric in SCIPY_ONLY:
         return cdist(X, Y, metric)
-    found: np.ndarray = pairwise_distances(X, Y, metric=metric)
-    return found
+    return pairwise_distances(X, Y, metric=metric)
 
 
 def as_elsewhere(metric: Metric) -> Callable[[np.ndarray], np.ndarray] | None:

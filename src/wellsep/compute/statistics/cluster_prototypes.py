@@ -132,8 +132,7 @@ class DistancesAround:
         return np.sqrt(self.squares[objects, code])
 
     def squares_to(self, objects: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.squares[objects, codes]
-        return found
+        return self.squares[objects, codes]
 
     def witnesses(self, members: np.ndarray, code: int, t: int, workers: int) -> Witnesses:
         def block(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -217,16 +216,14 @@ def _by_class(centers: np.ndarray, classes: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"centers must have one row per cluster ({len(classes)}), got {len(centers)}."
         )
-    chosen: np.ndarray = centers[classes]
-    return chosen
+    return centers[classes]
 
 
 def _means(X: np.ndarray, codes: np.ndarray, n_clusters: int) -> np.ndarray:
     X, codes = X[codes >= 0], codes[codes >= 0]
     origin = X.mean(axis=0)  # sums about it keep the digits of data far from zero
     sums = np.array([np.bincount(codes, column, n_clusters) for column in (X - origin).T])
-    means: np.ndarray = origin + (sums / np.bincount(codes, minlength=n_clusters)).T
-    return means
+    return origin + (sums / np.bincount(codes, minlength=n_clusters)).T
 
 
 def _around_means(X: PairSpace, codes: np.ndarray, n_clusters: int) -> DistancesAround:

@@ -186,8 +186,7 @@ class GroupCounts(NamedTuple):
             keys = group * n_cells + cells
             table = np.bincount(keys, minlength=n_groups * n_cells).astype(np.float64)
             table = table.reshape(n_groups, n_cells)
-            found: np.ndarray = (table @ table.T)[upper]
-            return found
+            return (table @ table.T)[upper]
 
         def count_row(i: int) -> None:
             own[i] = form(codes[i], int(ks[i]))

@@ -457,8 +457,7 @@ def sampled_widths(
     sums = task.fold([Pass(sample_sums, (sample.X, metric))])[0]
     _clear_itself(sums, sample, metric)
     block = Block.of_codes(sample.codes[None], np.array([len(sums)]), sample.weights)
-    widths: np.ndarray = widths_from_sums(block, sums, size.mass, size.counts, singleton)[0]
-    return widths
+    return widths_from_sums(block, sums, size.mass, size.counts, singleton)[0]
 
 
 def _take(task: Task, targets: np.ndarray) -> Sample:
@@ -555,8 +554,7 @@ def square_sums(task: Task) -> list[np.ndarray]:
     """(K, K) squared distances of the objects of two clusters, by weight; each pair both ways."""
     entry = find(task.space.own_metric).squared()
     wanted = want("between_distances", metric=entry)
-    found: list[np.ndarray] = run(task, reduce_sums(task, entry, [wanted]))[wanted]
-    return found
+    return run(task, reduce_sums(task, entry, [wanted]))[wanted]
 
 
 def _noise_scatter(task: Task) -> list[float]:

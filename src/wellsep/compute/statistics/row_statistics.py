@@ -98,8 +98,7 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
 def describe_clusters(task: Any) -> list[Clusters]:
     """Sizes, masses and centres of the clusters of each partition."""
     known, _, _ = run(task, first_pass(task, set()))
-    clusters: list[Clusters] = known.clusters
-    return clusters
+    return known.clusters
 
 
 def first_pass(task: Any, names: set[str]) -> Steps:

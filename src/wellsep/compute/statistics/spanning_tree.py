@@ -53,8 +53,7 @@ class Dissimilarities:
 
     def rough(self, i: np.ndarray | slice, j: np.ndarray | slice) -> np.ndarray:
         """Squared distances from products: those of close pairs have few digits."""
-        table: np.ndarray = self.rows.left[i] @ self.rows.right[j].T
-        return table
+        return self.rows.left[i] @ self.rows.right[j].T
 
     def plain(
         self, i: np.ndarray | slice, j: np.ndarray | slice, barred: np.ndarray | None = None

@@ -135,8 +135,7 @@ class AceResult(Answer, row_names="partition"):
         """(M,) which partitions have a defined score in none of these spaces."""
         names = {self.spaces[i] for i in spaces}
         gaps = Counter(partition for space, partition, _ in self.undefined if space in names)
-        found: np.ndarray = np.array([gaps[p] >= len(names) > 0 for p in self.partitions])
-        return found
+        return np.array([gaps[p] >= len(names) > 0 for p in self.partitions])
 
     @property
     def group_of(self) -> np.ndarray:
@@ -197,8 +196,7 @@ class AceResult(Answer, row_names="partition"):
 def _among_winners(result: AceResult, matrix: Any) -> np.ndarray:
     """The part of an (R, R) matrix that the winning spaces have."""
     local = [result.screen.retained.index(i) for i in result.winner.spaces]
-    part: np.ndarray = matrix[np.ix_(local, local)]
-    return part
+    return matrix[np.ix_(local, local)]
 
 
 def explain_ace(

@@ -30,8 +30,7 @@ def mutual_reachability(distance: np.ndarray, min_samples: int) -> np.ndarray:
     """Largest of the distance and the two core distances; the point itself is not counted."""
     rank = min(min_samples, len(distance) - 1)
     core = np.sort(distance, axis=1)[:, rank]
-    reachability: np.ndarray = np.maximum(distance, np.maximum.outer(core, core))
-    return reachability
+    return np.maximum(distance, np.maximum.outer(core, core))
 
 
 class _Node(NamedTuple):
@@ -190,8 +189,7 @@ def pagerank(weights: np.ndarray, *, damping: float = 0.9) -> np.ndarray:
     out = weights.sum(axis=1, keepdims=True)
     steps = np.divide(weights, out, out=np.full((n, n), 1.0 / n), where=out > 0)
     rank = np.linalg.solve(np.eye(n) - damping * steps.T, np.full(n, (1.0 - damping) / n))
-    shares: np.ndarray = rank / rank.sum()
-    return shares
+    return rank / rank.sum()
 
 
 def hits(weights: np.ndarray) -> np.ndarray:
@@ -203,8 +201,7 @@ def hits(weights: np.ndarray) -> np.ndarray:
     # A repeated top eigenvalue (a pair, a ring) leaves nothing to chance: the start is projected.
     top = vectors[:, values >= values[-1] * (1 - 1e-10)]
     authority = np.clip(top @ top.sum(axis=0), 0.0, None)
-    shares: np.ndarray = authority / authority.sum()
-    return shares
+    return authority / authority.sum()
 
 
 LINKS = {"pagerank": pagerank, "hits": hits}

@@ -250,8 +250,7 @@ def _width_values(
 def _defined(counts: np.ndarray) -> np.ndarray:
     """(B,) whether a half-sample has at least two clusters, and one of several objects."""
     present = (counts > 0).sum(axis=1)
-    defined: np.ndarray = (present >= 2) & (present < counts.sum(axis=1))
-    return defined
+    return (present >= 2) & (present < counts.sum(axis=1))
 
 
 def _moment_values(task: Task, index: str, params: Mapping[str, Any], halves: Halves) -> np.ndarray:

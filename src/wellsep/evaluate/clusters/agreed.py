@@ -196,8 +196,7 @@ class AgreedGroups(Result):
             side = question.side(given[question.id]) if question.id in given else question.sides[0]
             groups = np.array([*side.groups, str(NOISE)], dtype=object)
             labels[question.objects] = groups[side.codes]
-        settled: np.ndarray = labels.astype(str)
-        return settled
+        return labels.astype(str)
 
 
 def read_answers(answers: Any, run: str) -> Mapping[str, Any]:

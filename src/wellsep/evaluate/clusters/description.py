@@ -117,8 +117,7 @@ class ClusterDescription(Result, row_names="cluster"):
         """(K,) harmonic mean of the rules' precision and recall."""
         total = self.precision + self.recall
         both = 2 * self.precision * self.recall
-        found: np.ndarray = np.divide(both, total, out=np.zeros(len(total)), where=total > 0)
-        return found
+        return np.divide(both, total, out=np.zeros(len(total)), where=total > 0)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the table as named columns, a row per cluster."""
@@ -201,8 +200,7 @@ class ClusterDescription(Result, row_names="cluster"):
         apart = np.nan_to_num(np.abs(self.auc[k] - 0.5))
         size = np.nan_to_num(np.abs(self.difference[k]))
         mixed = self.shares.any()
-        found: list[int] = np.lexsort((-size, -apart) if mixed else (-apart, -size)).tolist()
-        return found
+        return np.lexsort((-size, -apart) if mixed else (-apart, -size)).tolist()
 
     def sentences(self) -> Iterator[str]:
         """Say what makes each cluster, and how far to trust it."""

@@ -278,8 +278,7 @@ class KeptCodes(Record):
 
     def sizes_of(self, m: int) -> np.ndarray:
         """(K,) objects of each cluster of a distinct partition."""
-        sizes: np.ndarray = self.sizes[self._of(m)]
-        return sizes
+        return self.sizes[self._of(m)]
 
     def whole_of(self, m: int) -> np.ndarray | None:
         """(n,) the cluster of each object in a distinct partition; None if it is no contender."""

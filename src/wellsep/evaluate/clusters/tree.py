@@ -60,14 +60,12 @@ class ResolutionTree(Result):
     @property
     def share_of_source(self) -> np.ndarray:
         """(E,) share of the cluster's objects that go along a link."""
-        found: np.ndarray = self.counts / self.sizes[self.links[:, 0]]
-        return found
+        return self.counts / self.sizes[self.links[:, 0]]
 
     @property
     def share_of_target(self) -> np.ndarray:
         """(E,) share of the next level's cluster that comes along a link."""
-        found: np.ndarray = self.counts / self.sizes[self.links[:, 1]]
-        return found
+        return self.counts / self.sizes[self.links[:, 1]]
 
     @property
     def parents(self) -> np.ndarray:

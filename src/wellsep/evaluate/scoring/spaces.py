@@ -177,8 +177,7 @@ def input_scores(
 def oriented_scores(X: Any, partitions: Partitions, index: Any, **options: Any) -> np.ndarray:
     """(M,) scores of encoded partitions in one space, larger is better."""
     result = score_partitions(X, partitions, (index,), **options)
-    turned: np.ndarray = np.asarray(result.values[:, 0], dtype=float) * result.directions[0]
-    return turned
+    return np.asarray(result.values[:, 0], dtype=float) * result.directions[0]
 
 
 def score_spaces(problem: Problem) -> tuple[Scores, dict[str, Resampled]]:

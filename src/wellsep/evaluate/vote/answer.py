@@ -172,8 +172,7 @@ class Consensus(Answer):
     def matrix(self) -> np.ndarray:
         """(M, M) agreement of every two runs."""
         of = self.classes.of
-        agreement: np.ndarray = self.agreement[np.ix_(of, of)]
-        return agreement
+        return self.agreement[np.ix_(of, of)]
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the ranking as named columns, best first."""

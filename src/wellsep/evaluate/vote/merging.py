@@ -297,8 +297,7 @@ def _weights(votes: Any, classes: Classes) -> np.ndarray:
         )
     largest = np.zeros(len(classes))
     np.maximum.at(largest, classes.of, weights)
-    relative: np.ndarray = largest / largest.max()
-    return relative
+    return largest / largest.max()
 
 
 def _not_noise(partitions: Partitions, weights: np.ndarray) -> np.ndarray:
@@ -467,8 +466,7 @@ def cut_tree(tree: Tree, n_clusters: int) -> np.ndarray:
     n = len(tree.pairs) + 1
     i, j = tree.pairs[: n - n_clusters].T
     links = coo_array((np.ones(len(i)), (i, j)), shape=(n, n))
-    found: np.ndarray = connected_components(links, directed=False)[1]
-    return found
+    return connected_components(links, directed=False)[1]
 
 
 def assign_nearest(

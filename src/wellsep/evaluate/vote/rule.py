@@ -19,8 +19,7 @@ _EDGE = 1e-12  # distances in ln K that differ by less are equal
 
 def shared_votes(agreement: np.ndarray) -> np.ndarray:
     """(D,) the share of each partition in the one vote that its near copies have together."""
-    shares: np.ndarray = 1 / (agreement >= NEAR).sum(axis=1)
-    return shares
+    return 1 / (agreement >= NEAR).sum(axis=1)
 
 
 def vote_weights(agreement: np.ndarray) -> np.ndarray:
@@ -53,8 +52,7 @@ def mean_agreement(agreement: np.ndarray, shares: np.ndarray) -> np.ndarray:
     weight = np.clip(np.cumsum(weight, axis=1) - LOWEST * total, 0.0, weight)
     sums = (weight * np.take_along_axis(agreement, order, axis=1)).sum(axis=1)
     total = weight.sum(axis=1)
-    means: np.ndarray = sums / np.where(total > 0, total, 1.0)
-    return means
+    return sums / np.where(total > 0, total, 1.0)
 
 
 def on_one_scale(index: np.ndarray, *, bounded: bool, tolerance: float) -> np.ndarray:
@@ -68,5 +66,4 @@ def with_index(agreed: np.ndarray, index: np.ndarray | None) -> np.ndarray:
     """(D,) agreement times 1 + twice the index, which counts as its median where it is below."""
     if index is None:
         return agreed
-    scores: np.ndarray = agreed * (1 + SAY * np.maximum(index, np.median(index)))
-    return scores
+    return agreed * (1 + SAY * np.maximum(index, np.median(index)))

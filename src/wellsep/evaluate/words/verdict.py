@@ -128,8 +128,7 @@ def verdict(
 def worth_table() -> list[dict[str, Any]]:
     """The shipped table, the largest shares first; made by experiments/votes/worth.py."""
     text = files("wellsep.evaluate.words").joinpath("worth.json").read_text(encoding="utf-8")
-    table: list[dict[str, Any]] = json.loads(text)
-    return table
+    return json.loads(text)
 
 
 class _Case:

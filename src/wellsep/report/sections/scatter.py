@@ -116,8 +116,7 @@ def thinned(values: np.ndarray, most: int) -> np.ndarray:
     """At most so many of the values, evenly spaced."""
     if len(values) <= most:
         return values
-    kept: np.ndarray = values[np.linspace(0, len(values) - 1, most).round().astype(np.intp)]
-    return kept
+    return values[np.linspace(0, len(values) - 1, most).round().astype(np.intp)]
 
 
 def labels_of(partitions: Partitions) -> dict[str, Labels]:
