@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
@@ -17,8 +16,8 @@ import wellsep as ws
 from wellsep.cluster.cf_means import (
     Budget,
     CentreSearch,
+    CentreState,
     History,
-    open_state,
     prepare,
     start_centers,
 )
@@ -27,7 +26,7 @@ from wellsep.cluster.cf_means import (
 class WholePasses(CentreSearch):
     """A search whose every move is a pass over all points."""
 
-    open_state = staticmethod(partial(open_state, local=False))
+    open_state = CentreState
 
 
 class NoSplits(CentreSearch):

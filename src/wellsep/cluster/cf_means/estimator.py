@@ -43,10 +43,11 @@ class CFMeans(StreamedClusterer):
     signs, its b, and its gradients do not agree with each other. The formulas here are checked by
     finite differences. The search is ours; ``max_moves=0`` leaves it out.
 
-    Points in memory are followed as their centres move, so that a trial costs a fraction of a
-    pass. Tensors on a GPU stay there: a trial there is a batch of 64 proposals, of
-    which those that touch different clusters are made together. With Dask a sample is searched,
-    of 20,000 points or 1,000 for each cluster; passes of k-means over all points follow.
+    With numba, and n·k·d of 500,000 or more, points are followed as their centres move, so that a
+    trial costs a fraction of a pass; else a move is a pass. Tensors on a GPU stay there: a trial
+    there is a batch of 64 proposals, of which those that touch different clusters are made
+    together. With Dask a sample is searched, of 20,000 points or 1,000 for each cluster; passes of
+    k-means over all points follow.
 
     Parameters
     ----------

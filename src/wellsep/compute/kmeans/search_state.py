@@ -1,10 +1,8 @@
-"""The state of a k-means search, kept exact while only some centres move.
+"""The state of a k-means search: what follows from where the centres are, kept exact.
 
-For every point: the nearest and second nearest centre, both squared distances, and a lower bound
-on the distance (not squared) to every other centre. For every centre: the weighted sum and the
-weight of its points. A move costs what the points near the moved centres cost; most others are
-passed over after one comparison. With metric="cosine" rows have unit length, so that squared
-distances are 2(1 − cos) and the same bounds hold; centres then stand on normalised sums.
+For every point: the nearest and second nearest centre, and both squared distances. For every
+centre: the weighted sum and the weight of its points. With metric="cosine" rows have unit length,
+so that squared distances are 2(1 − cos); centres then stand on normalised sums.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from wellsep._checks.arrays import kernels_wanted
 from wellsep.compute.engine.kernel_choice import numba_works
@@ -35,20 +32,19 @@ class Split(NamedTuple):
 
 
 class CentreState:
-    """The NumPy reference; see the module for what is kept.
+    """The NumPy reference, in which every move is a pass over all points.
 
-    All changes of centres go through ``move``: the bounds are a promise about every centre.
+    All changes of centres go through ``move``.
     """
 
-    arrays = ("centers", "first", "second", "near", "far", "third", "sums", "mass", "count")
+    arrays: tuple[str, ...] = (
+        "centers", "first", "second", "near", "far", "sums", "mass", "count"
+    )  # fmt: skip
 
-    def __init__(self, points: Points, centers: np.ndarray, *, local: bool = True):
+    def __init__(self, points: Points, centers: np.ndarray):
         n, k = points.n, len(centers)
         self.points, self.k = points, k
-        self.local = local  # False: every move is a pass over all points, for comparison
         self.weights = points.pull_or_ones
-        # Products of rows are exact to this share of the squared lengths.
-        self.slack = 4.0 * float(np.finfo(points.space.X.dtype).eps)
         self.norms = np.asarray(points.norms, dtype=np.float64)
         if points.zero is not None:  # no axis of their own here: they weigh nothing
             self.norms = self.norms - points.zero
@@ -57,9 +53,8 @@ class CentreState:
         self.centers = np.array(centers, dtype=np.float64)
         self.first, self.second = np.zeros(n, np.int32), np.zeros(n, np.int32)
         self.near, self.far = np.empty(n), np.full(n, np.inf)
-        self.third = np.full(n, np.inf)
         self.sums, self.mass, self.count = np.zeros_like(self.centers), np.zeros(k), np.zeros(k)
-        self._scan(np.arange(n))
+        self.look()
         self.recount()
         self.cost = float(self.near @ self.weights)
 
@@ -77,12 +72,12 @@ class CentreState:
         self.cost = other.cost
 
     def recount(self) -> None:
-        """Sums and weights anew from the labels: each label change adds one rounding."""
-        space = self.points.space
-        self.sums[...] = space.code_sums(self.first, self.weights, self.k)
+        """Sums and weights anew from the labels."""
+        self.sums[...] = self.points.space.code_sums(self.first, self.weights, self.k)
         self.mass[...] = np.bincount(self.first, self.weights, self.k)
         self.count[...] = np.bincount(self.first, self.weights > 0.0, self.k)
-        self._clear_empty()
+        empty = self.count < 0.5
+        self.sums[empty], self.mass[empty] = 0.0, 0.0
 
     def losses(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,) what the cost rises by without each centre, and (k,) the cost of its points."""
@@ -115,8 +110,7 @@ class CentreState:
             hopeless = self.cost - pace * max(total, min(last, 2.0 * total)) >= target
             if total <= low or (self.cost >= target and hopeless):
                 break
-            least = (LOCAL * total + low) / self.k if self.local else 0.0
-            moved = np.flatnonzero(gain > least)
+            moved = np.flatnonzero(gain > (LOCAL * total + low) / self.k)
             if not len(moved):
                 break
             before = self.cost
@@ -125,134 +119,24 @@ class CentreState:
 
     def move(self, codes: np.ndarray, places: np.ndarray) -> None:
         """Put some centres elsewhere; everything else follows, exactly."""
-        way = np.zeros(self.k)
-        way[codes] = np.sqrt(((self.centers[codes] - places) ** 2).sum(axis=1))
         self.centers[codes] = places
-        self.touched[codes] = True
         before = self.first.copy()
-        if self.local and self.k > 1:
-            self._scan(self._update(codes, way))
-        else:
-            self._scan(np.arange(self.points.n))
-        self._relabel(before)
+        self.look()
+        self.recount()
+        changed = before != self.first
+        self.touched[codes] = True
+        self.touched[before[changed]] = self.touched[self.first[changed]] = True
         self.cost = float(self.near @ self.weights)
 
-    def _update(self, codes: np.ndarray, way: np.ndarray) -> np.ndarray:
-        """Bring all points up to date but those that are returned."""
-        moved = np.zeros(self.k, bool)
-        moved[codes] = True
-        low = self.third - self._longest_other_way(codes, way)
-        own, other = moved[self.first], moved[self.second]
-        still = ~own & ~other & (low > 0.0) & (self.far <= low * low)
-        self.third[still] = low[still]
-        rows = np.flatnonzero(~still)
-        own, other, low = own[rows], other[rows], low[rows]
-        p, q = self.first[rows].copy(), self.second[rows].copy()
-        near, far = self.near[rows].copy(), self.far[rows].copy()
-        near[own] = self._squares(rows[own], p[own])
-        far[other] = self._squares(rows[other], q[other])
-        self.work += float(own.sum() + other.sum())
-        reach = np.sqrt(near)  # to the centre p at its new place
-        first, second = p.copy(), q.copy()
-        _swap(far < near, first, second, near, far)
-        bound = self.third[rows]
-        third = np.where((low > 0.0) & (far <= low * low), low, np.nan)
-        if len(codes) <= max(3, self.k // 3):
-            at = np.flatnonzero(np.isnan(third))
-            part = [c[at] for c in (rows, p, q, reach, first, second, near, far, bound)]
-            seen = self._look_at(codes, *part)
-            first[at], second[at], near[at], far[at] = part[4:8]
-            third[at] = np.where(far[at] <= bound[at] ** 2, seen, np.nan)
-        done = ~np.isnan(third)
-        ready = rows[done]
-        self.first[ready], self.second[ready] = first[done], second[done]
-        self.near[ready], self.far[ready] = near[done], far[done]
-        self.third[ready] = third[done]
-        return rows[~done]
-
-    def _longest_other_way(self, codes: np.ndarray, way: np.ndarray) -> np.ndarray:
-        """(n,) the longest way of a moved centre that is neither of a point's own two."""
-        order = codes[np.argsort(-way[codes], kind="stable")[:3]]
-        longest = np.zeros(self.points.n)
-        open_ = np.ones(self.points.n, bool)
-        for code in order:
-            here = open_ & (self.first != code) & (self.second != code)
-            longest[here] = way[code]
-            open_ &= ~here
-        return longest
-
-    def _look_at(
-        self, codes: np.ndarray, rows: np.ndarray, p: Any, q: Any, reach: Any, *found: Any
-    ) -> np.ndarray:
-        """Insert the moved centres among the two nearest; returns the bound on the rest."""
-        first, second, near, far, bound = found
-        third = bound.copy()
-        for code, apart in zip(codes, cdist(self.centers[codes], self.centers), strict=True):
-            low = apart[p] - reach
-            open_ = (code != p) & (code != q) & (low < third)
-            beyond = open_ & (low > 0.0) & (low * low >= far)
-            third[beyond] = low[beyond]
-            at = np.flatnonzero(open_ & ~beyond)
-            if not len(at):
-                continue
-            new = self._squares(rows[at], np.full(len(at), code))
-            self.work += float(len(at))
-            third[at] = np.minimum(third[at], np.sqrt(np.maximum(new, far[at])))
-            nearer, nearest = at[new < far[at]], at[new < near[at]]
-            values = np.full(len(rows), np.inf)
-            values[at] = new
-            second[nearer], far[nearer] = code, values[nearer]
-            second[nearest], far[nearest] = first[nearest], near[nearest]
-            first[nearest], near[nearest] = code, values[nearest]
-        return third
-
-    def _scan(self, rows: np.ndarray) -> None:
-        """The two nearest of all centres for some points, and a bound on the third."""
-        if not len(rows):
-            return
+    def look(self) -> None:
+        """The two nearest of all centres for every point; own distances come from differences."""
         space = self.points.space
-        part = space if len(rows) == space.n else space.with_rows(space.take(rows))
-        k, norms = self.k, self.norms[rows]
-        codes, squares = host_nearest(part, self.centers, norms, min(k, 3))
-        first = codes[0]
-        near = self._squares(rows, first)
-        self.work += float(len(rows) * k)
-        if k > 1:
-            second = codes[1]
-            far = self._squares(rows, second)
-            _swap(far < near, first, second, near, far)
-            self.second[rows], self.far[rows] = second, far
-        if k > 2:
-            length = np.einsum("ij,ij->i", self.centers, self.centers).max()
-            square = squares[2] - self.slack * (norms + length)
-            self.third[rows] = np.sqrt(np.maximum(square, 0.0))
-        self.first[rows], self.near[rows] = first, near
-
-    def _squares(self, rows: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Squared distances of some points from centres, by differences where X is dense."""
-        space = self.points.space
-        part = space.with_rows(space.take(rows))
-        return np.asarray(part.own_squares(self.centers, codes, self.norms[rows], None))
-
-    def _relabel(self, before: np.ndarray) -> None:
-        changed = np.flatnonzero(before != self.first)
-        if not len(changed):
-            return
-        space, weights = self.points.space, self.weights[changed]
-        codes = np.stack([self.first[changed], before[changed]], axis=1)
-        signs = np.array([1.0, -1.0])
-        rows = space.with_rows(space.take(changed))
-        self.sums += rows.code_sums(codes, weights[:, None] * signs, self.k)
-        flat = codes.reshape(-1)
-        self.mass += np.bincount(flat, (weights[:, None] * signs).reshape(-1), self.k)
-        counted = ((weights > 0.0)[:, None] * signs).reshape(-1)
-        self.count += np.bincount(flat, counted, self.k)
-        self.touched[flat] = True
-        self._clear_empty()
-
-    def _clear_empty(self) -> None:
-        empty = self.count < 0.5
-        self.sums[empty], self.mass[empty] = 0.0, 0.0
+        codes, squares = host_nearest(space, self.centers, self.norms, min(self.k, 2))
+        self.work += float(space.n * self.k)
+        self.first[...] = codes[0]
+        self.near[...] = space.own_squares(self.centers, codes[0], self.norms, None)
+        if self.k > 1:
+            self.second[...], self.far[...] = codes[1], np.maximum(squares[1], self.near)
 
     def split(self, code: int, share: float, steps: int = 2) -> Split:
         """Part a cluster by a plane through its centre, then by 2-means inside it.
@@ -355,20 +239,17 @@ class CentreState:
         return bool(mass / (mass - w) * near > enter * (1.0 + TRANSFER_SLACK))
 
 
-def open_state(points: Points, centers: np.ndarray, *, local: bool = True) -> CentreState:
+def open_state(points: Points, centers: np.ndarray) -> CentreState:
     """The state at these centres, compiled where that pays."""
     if compiled_usable(points.X, len(centers)):
-        state: type[CentreState] = load("wellsep.compute.kernels.numba_search").CompiledState
-        return state(points, centers, local=local)
-    return CentreState(points, centers, local=local)
+        state: CentreState = load("wellsep.compute.kernels.numba_search").CompiledState(
+            points, centers
+        )
+        return state
+    return CentreState(points, centers)
 
 
 def compiled_usable(X: Any, n_clusters: int) -> bool:
     # By size alone, never by what was imported before: the same call gives the same result.
     large = float(X.shape[0]) * X.shape[1] * n_clusters >= COMPILED_FROM
     return large and isinstance(X, np.ndarray) and kernels_wanted() and numba_works()
-
-
-def _swap(where: np.ndarray, first: Any, second: Any, near: Any, far: Any) -> None:
-    first[where], second[where] = second[where], first[where]
-    near[where], far[where] = far[where], near[where]
