@@ -125,37 +125,31 @@ def effective_jobs(n_jobs: int | None) -> int:
     return max(1, min(cores or 1, blas or 1 << 20))
 
 
-def in_threads(jobs: int, task: Callable[..., Any], rounds: Iterator[list]) -> None:
-    """Run every round's items at once, one round after the other.
+def in_threads(jobs: int, task: Callable[..., Any], items: Sequence) -> None:
+    """Run ``task(item)`` of all items, which touch different rows, in so many threads."""
+    in_rounds(jobs, task, [[(item,) for item in items]])
+
+
+def in_rounds(jobs: int, task: Callable[..., Any], rounds: Iterable) -> None:
+    """Run ``task(*item)`` of every round's items at once, one round after the other.
 
     Items of one round touch different rows, so sums do not depend on the number of threads.
     """
-    if jobs == 1:
-        with one_blas_thread():
-            for items in rounds:
-                for item in items:
-                    _end_if_stopped()
-                    task(*item)
-        return
+
     with one_blas_thread():
-        pool = ThreadPoolExecutor(jobs)
-        try:
-            for items in rounds:
-                for done in [pool.submit(task, *item) for item in items]:
-                    _end_if_stopped()
-                    done.result()
-        finally:  # after an error or Ctrl-C, what has not begun is not begun
-            pool.shutdown(cancel_futures=True)
+        for items in rounds:
+            if jobs > 1:
+                share_blocks(jobs, lambda some: in_rounds(1, task, [some]), items)
+                continue
+            stopped = _STOPPED.get()
+            for item in items:
+                if stopped is not None and stopped.is_set():
+                    raise CancelledError
+                task(*item)
 
 
 # Set in threads of `some_at_once` once their caller has been interrupted.
 _STOPPED: ContextVar[threading.Event | None] = ContextVar("stopped", default=None)
-
-
-def _end_if_stopped() -> None:
-    stopped = _STOPPED.get()
-    if stopped is not None and stopped.is_set():
-        raise CancelledError
 
 
 def some_at_once(
@@ -225,30 +219,30 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_Kept.forget)  # the child has none of the threads
 
 
-def share_blocks(
-    jobs: int, scan: Callable[[Iterable[slice]], None], blocks: Sequence[slice]
-) -> None:
+def share_blocks(jobs: int, scan: Callable[[Iterable], None], blocks: Sequence) -> None:
     """Call ``scan`` with the blocks in so many threads, of which the caller is one.
 
     Whoever is free takes the next block. After an error or Ctrl-C nothing new is begun.
     """
-    if jobs == 1:
+    jobs = min(jobs, len(blocks))
+    if jobs <= 1:
         scan(blocks)
         return
     if _Kept.pool is None:
         _Kept.pool = ThreadPoolExecutor(max(32, os.cpu_count() or 1))  # starts those it needs
     stopped, left = threading.Event(), iter(blocks)
 
-    def until_stopped() -> Iterator[slice]:
-        return takewhile(lambda block: not stopped.is_set(), left)
-
-    with one_blas_thread():
-        others = [_Kept.pool.submit(scan, until_stopped()) for _ in range(jobs - 1)]
+    def work() -> None:
         try:
-            scan(until_stopped())
+            scan(takewhile(lambda block: not stopped.is_set(), left))
         except BaseException:
             stopped.set()
             raise
+
+    with one_blas_thread():
+        others = [_Kept.pool.submit(work) for _ in range(jobs - 1)]
+        try:
+            work()
         finally:
             begun = [other for other in others if not other.cancel()]
             wait(begun)

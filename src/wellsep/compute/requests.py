@@ -155,7 +155,7 @@ class Task(NamedTuple):
                 results[i] = [merge(pair) for pair in zip(results[i - 1], results[i], strict=True)]
                 results[i - 1] = None
 
-        in_threads(space.n_jobs, visit, iter([[(i,) for i in range(len(blocks))]]))
+        in_threads(space.n_jobs, visit, range(len(blocks)))
         made = [result for result in results if result is not None]
         return [join(column) for column in zip(*made, strict=True)]
 

@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 
 from wellsep._checks.arrays import check_data, in_safe_units, is_dask, to_numpy
 from wellsep._files.records import Result, freeze
-from wellsep._threads import effective_jobs, in_threads
+from wellsep._threads import effective_jobs, in_rounds
 from wellsep.compute.kmeans.lloyd import run, start_centers
 from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.distances.base import PairSpace
@@ -190,7 +190,7 @@ def _kmeans(tables: list[np.ndarray], ks: np.ndarray, n_jobs: int | None) -> lis
         labels[t, i] = points[t].publish(best.labels, np.int32)
 
     fits = [(t, i) for t in range(len(tables)) for i in range(len(ks))]
-    in_threads(min(effective_jobs(n_jobs), len(fits)), fit, iter([fits]))
+    in_rounds(effective_jobs(n_jobs), fit, [fits])
     classes, names = tuple(np.arange(k) for k in ks), tuple(map(str, ks))
     everyone, whole = np.arange(len(tables[0])), np.ones(len(ks))
     return [Partitions(own, classes, names, whole).take(everyone) for own in labels]

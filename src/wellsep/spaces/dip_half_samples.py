@@ -84,8 +84,8 @@ def _by_moments(
             pvalues[part[alike]] = dip_tests(table)
 
     # small matrices: threads of BLAS would only wait for each other
-    in_threads(jobs, describe, iter([[(g,) for g in range(n_groups)]]))
-    in_threads(jobs, test, iter([[(start,) for start in range(0, len(draws), AT_ONCE)]]))
+    in_threads(jobs, describe, range(n_groups))
+    in_threads(jobs, test, range(0, len(draws), AT_ONCE))
     return pvalues
 
 

@@ -307,7 +307,7 @@ near=array([1., 1.]), far=array([49.,  9.]))
         if len(blocks) == 1:
             fill(blocks[0])
         else:
-            in_threads(effective_jobs(None), fill, iter([[(rows,) for rows in blocks]]))
+            in_threads(effective_jobs(None), fill, blocks)
         return found
 
     def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:

@@ -118,7 +118,7 @@ def _share_out(X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], No
         scan(row_blocks(n, width, budget))
         return
     blocks = list(row_blocks(n, width, min(budget, -(-n // SHARES) * width)))
-    share_blocks(min(effective_jobs(None), len(blocks)), scan, blocks)
+    share_blocks(effective_jobs(None), scan, blocks)
 
 
 class _Looked:

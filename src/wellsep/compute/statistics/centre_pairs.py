@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
 from wellsep._checks.arrays import kernels_wanted
-from wellsep._threads import ROWS, cut_rows, effective_jobs, in_threads, pair_rounds
+from wellsep._threads import ROWS, cut_rows, effective_jobs, in_rounds, in_threads, pair_rounds
 from wellsep.compute.metrics.squares import Rows, numpy_squares, pair_squares, rows_of
 
 MANY = 1024  # centres up to which (K, K) tables are made: 8 MB each
@@ -105,7 +105,7 @@ def partners_by_blocks(sizes: np.ndarray, centers: np.ndarray, least: float) -> 
         if i != j:
             keep(b, ratio, 0, a)
 
-    in_threads(effective_jobs(None), visit, pair_rounds(len(blocks)))
+    in_rounds(effective_jobs(None), visit, pair_rounds(len(blocks)))
     found = np.flatnonzero(partner >= 0)
     return _ratios(sizes, centers, least, found, partner[found][:, None], np.zeros(len(centers)))
 
@@ -213,7 +213,7 @@ def rival_sums(
             np.fmin(lowest, np.fmin.reduce(total, axis=1), out=lowest)
         found[some] = lowest
 
-    in_threads(jobs, visit, iter([[(run,) for run in range(len(runs))]]))
+    in_threads(jobs, visit, range(len(runs)))
     return found
 
 

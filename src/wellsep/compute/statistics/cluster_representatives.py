@@ -54,7 +54,7 @@ def _represented_on_host(task: Task, codes: np.ndarray, w: Want) -> list[Any]:
     def visit(m: int) -> None:
         found[m] = _represent(X, codes[m], w, task.space.unit)
 
-    in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(len(codes))]]))
+    in_threads(task.space.host_jobs, visit, range(len(codes)))
     return found
 
 

@@ -110,8 +110,7 @@ def _count_rows(
     count_row: Callable[[int], None], rows: range, n_jobs: int | None, progress: Progress | None
 ) -> None:
     for start in range(0, len(rows), ROUND):
-        some = [(i,) for i in rows[start : start + ROUND]]
-        in_threads(min(effective_jobs(n_jobs), len(some)), count_row, iter([some]))
+        in_threads(effective_jobs(n_jobs), count_row, rows[start : start + ROUND])
         if progress is not None and len(rows) > ROUND:
             progress(min(start + ROUND, len(rows)), len(rows), "pairs")
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
-from wellsep._threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
+from wellsep._threads import ROWS, cut_rows, in_rounds, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host
 from wellsep.compute.metrics.squares import rows_of
@@ -327,7 +327,7 @@ def core_squares(pairs: Dissimilarities, d: float, jobs: int) -> tuple[np.ndarra
             logs = np.logaddexp(logs, log_powers(table, d))
         core[i] = core_of(logs, n, d)
 
-    in_threads(jobs, visit, iter([[(i,) for i in blocks]]))
+    in_threads(jobs, visit, blocks)
     return core, total
 
 
@@ -473,7 +473,7 @@ def _separation(
                 best[one[better]] = value[better]
                 pair[one[better]] = np.column_stack([one, other[at]])[better]
 
-    in_threads(jobs, visit, pair_rounds(len(blocks)))
+    in_rounds(jobs, visit, pair_rounds(len(blocks)))
     nearest = [(min(one), max(one)) for one in pair.tolist()]
     reach = {(a, b): _reach(pairs, trees[a], trees[b]) for a, b in set(nearest)}
     return np.array([reach[one] for one in nearest])

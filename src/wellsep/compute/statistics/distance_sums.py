@@ -23,6 +23,7 @@ from wellsep._threads import (
     ROWS,
     budget_bytes,
     cut_rows,
+    in_rounds,
     in_threads,
     one_blas_thread,
     pair_rounds,
@@ -357,7 +358,7 @@ def paired_strips(task: Task, metric: Metric) -> Any:
         elif i != j:  # a metric of the user's own need not be symmetric
             parts[j] += block(b, a, metric, space.xp, False).sums_i
 
-    in_threads(space.n_jobs, visit, pair_rounds(len(sides.blocks)))
+    in_rounds(space.n_jobs, visit, pair_rounds(len(sides.blocks)))
     yield from zip(sides.blocks, parts, strict=True)
 
 
@@ -376,7 +377,7 @@ def _strip_by_strip(task: Task, metric: Metric) -> Any:
             rows = slice(a.at.start - first, a.at.stop - first)
             sides.add_sums(a, [sums[:, rows]] * len(sides.blocks))
 
-        in_threads(space.n_jobs, visit, iter([[(i,) for i in strip]]))
+        in_threads(space.n_jobs, visit, strip)
         yield slice(first, last), sums
 
 
@@ -409,7 +410,7 @@ def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
         if i != j:
             sums[codes[a.start], b] += weights[a] @ table
 
-    in_threads(task.space.n_jobs, visit, pair_rounds(len(blocks)))
+    in_rounds(task.space.n_jobs, visit, pair_rounds(len(blocks)))
     found = np.zeros((len(sums), task.space.n))
     found[:, order] = sums
     return found

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wellsep._threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
+from wellsep._threads import ROWS, cut_rows, in_rounds, one_blas_thread, pair_rounds
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space, host
 from wellsep.compute.engine.kernel_choice import device_usable
@@ -234,7 +234,7 @@ def _one_partition(
                 np.fill_diagonal(found, never)
             extremes[name].offer(found, a, b, slack)
 
-    in_threads(jobs, visit, _rounds(cluster, mixed, names))
+    in_rounds(jobs, visit, _rounds(cluster, mixed, names))
     return extremes
 
 

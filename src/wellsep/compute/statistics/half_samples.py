@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks.arrays import kernels_wanted
-from wellsep._threads import budget_bytes, in_threads
+from wellsep._threads import budget_bytes, in_rounds, in_threads
 from wellsep.compute.data.rows import Space, host, one_hot
 from wellsep.compute.engine.kernel_choice import compiled_pays
 from wellsep.compute.kernels import load
@@ -141,7 +141,7 @@ class Halves(NamedTuple):
                 for m, (a, b) in enumerate(pairwise(partitions.offsets)):
                     found[g][1][:, a:b] += away[:, m] @ table[:, a:b]
 
-        in_threads(space.n_jobs, work, iter([[(g,) for g in range(len(pieces))]]))
+        in_threads(space.n_jobs, work, range(len(pieces)))
         radii = np.zeros(counts.shape)
         for draws, part in found:
             radii[draws] += part
@@ -250,7 +250,7 @@ def _seen_totals(
             rows = edges[g : g + 2] - edges[start]
             totals[g] = within[g], add(space, sums, rows, mine, codes, *given)[0]
 
-    in_threads(space.n_jobs, work, iter([[(g,) for g in range(0, n_groups, at_once)]]))
+    in_rounds(space.n_jobs, work, [[(start,) for start in range(0, n_groups, at_once)]])
     return totals
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._threads import ROWS, cut_rows, in_threads, pair_rounds
+from wellsep._threads import ROWS, cut_rows, in_rounds, pair_rounds
 from wellsep.compute.data.rows import Space
 from wellsep.compute.metrics.squares import rows_of
 from wellsep.compute.metrics.table import Metric, find, root
@@ -79,7 +79,7 @@ def _link(space: Space, metric: Metric, codes: np.ndarray) -> dict[str, float]:
             for a, b in np.argwhere(table <= lead + slack)[:CANDIDATES]:
                 extreme.keep(np.array([_apart(pairs, p.cluster(a), q.cluster(b))[place]]))
 
-    in_threads(space.host_jobs, visit, pair_rounds(len(parts)))
+    in_rounds(space.host_jobs, visit, pair_rounds(len(parts)))
     return {name: float(np.sqrt(extreme.square)) for name, extreme in best.items()}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from wellsep._threads import (
     ROWS,
     cut_rows,
-    in_threads,
+    in_rounds,
     merge,
     one_blas_thread,
     pair_rounds,
@@ -137,7 +137,7 @@ def _sweep(table: Table, blocks: list[slice], jobs: int, f: Callable[..., Any], 
                 yield some
                 total[:] = [merge([*total, *(results.pop(pair) for pair in some)])]
 
-    in_threads(jobs, visit, rounds())
+    in_rounds(jobs, visit, rounds())
     return total[0]
 
 

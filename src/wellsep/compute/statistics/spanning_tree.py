@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from wellsep._threads import ROWS, cut_rows, in_threads, pair_rounds
+from wellsep._threads import ROWS, cut_rows, in_rounds, in_threads, pair_rounds
 from wellsep.compute.metrics.squares import CLOSE, Rows, pair_squares, recompute_close, rows_of
 
 # The last bits of a reachability hold places: the tree is unique, and what differs less is equal.
@@ -121,7 +121,7 @@ def nearest_neighbours(pairs: Dissimilarities, jobs: int) -> Neighbours:
         if i != j:
             _improve(best, blocks[j], table.T, blocks[i].start)
 
-    in_threads(jobs, visit, pair_rounds(len(blocks)))
+    in_rounds(jobs, visit, pair_rounds(len(blocks)))
     return best
 
 
@@ -190,7 +190,7 @@ def _search(
                 _improve(found, slice(None), table, columns.start)
             index[rows], bound[rows] = found
 
-        in_threads(jobs, ask, iter([[(asking[part],) for part in cut_rows(len(asking), ROWS)]]))
+        in_threads(jobs, ask, [asking[part] for part in cut_rows(len(asking), ROWS)])
 
 
 def _join(
@@ -240,7 +240,7 @@ def _last_edges(pairs: Dissimilarities, component: np.ndarray, count: int, jobs:
         with lock:
             best[owner[i], owner[j]] = min(offer, best.get((owner[i], owner[j]), offer))
 
-    in_threads(jobs, visit, pair_rounds(len(blocks)))
+    in_rounds(jobs, visit, pair_rounds(len(blocks)))
     ways = sorted((square, max(p, q), p, q, a, b) for (a, b), (square, p, q) in best.items())
     *_, start, end, a, b = map(np.array, zip(*ways, strict=True))
     kept = np.fromiter(_acyclic(a, b, count), dtype=bool, count=len(a))

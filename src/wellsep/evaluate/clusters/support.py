@@ -78,8 +78,7 @@ def cluster_support(
         empty = np.full(len(similarity), np.nan)
         support[run] = similarity @ voters.weights if len(voters.runs) else empty
 
-    jobs = min(effective_jobs(n_jobs), len(codes))
-    in_threads(jobs, support_of, iter([[(run,) for run in range(len(codes))]]))
+    in_threads(effective_jobs(n_jobs), support_of, range(len(codes)))
     return tuple(support)
 
 
