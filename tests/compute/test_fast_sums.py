@@ -62,8 +62,8 @@ def test_earlier_work_counts(monkeypatch):
 
 def test_they_are_switched_off_with_all_kernels(monkeypatch):
     monkeypatch.setenv("WELLSEP_KERNELS", "0")
-    X = np.zeros((2, 16))
-    assert way_to_sum(X, find("euclidean"), 50_000, 16, 42) is pair_block
+    X = np.zeros((50_000, 16))
+    assert way_to_sum(X, find("euclidean"), 42) is pair_block
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "sqeuclidean"])

@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra deep")
 
+from wellsep.compute.data.device_rows import DeviceSpace
 from wellsep.compute.kernels import triton_use as fused
 from wellsep.compute.kernels.triton_use import about_median, cluster_reach, fused_way
 
@@ -61,14 +62,14 @@ def test_clusters_far_from_each_other_keep_low_precision_away(far, taken):
     codes = torch.stack([torch.arange(500) % 2, torch.arange(500) % 4])
     codes[:, :3] = -1
     placed, reach = about_median(X)
-    distant = cluster_reach(placed, codes, np.array([2, 4]))
+    distant = cluster_reach(DeviceSpace(placed, 1), codes, np.array([2, 4]))
     assert fused_way(placed, reach, distant, FEW, weighted=False) == taken
 
 
 def test_one_object_far_out_is_no_distant_cluster():
     X, codes = about_median(rows(far=1e6))[0], torch.arange(500)[None] % 3
     codes[0, 7] = 3  # a cluster of one has no extent
-    assert cluster_reach(X, codes, np.array([4])) < 2
+    assert cluster_reach(DeviceSpace(X, 1), codes, np.array([4])) < 2
 
 
 def test_a_table_that_would_fill_the_card_is_not_made(monkeypatch):

@@ -109,6 +109,6 @@ def test_one_switch_turns_every_kernel_off(monkeypatch):
 def test_rows_and_metric_decide_how_pairs_are_summed(monkeypatch):
     monkeypatch.setattr(twins, "_additions_so_far", 0.0)
     X, metric = np.zeros((2, 3)), METRICS["euclidean"]
-    assert way_to_sum(X, metric, *X.shape, 1) is numpy_pair_block
-    assert way_to_sum(X, METRICS["precomputed"], *X.shape, 1) is pair_block
-    assert way_to_sum(object(), metric, *X.shape, 1) is pair_block
+    assert way_to_sum(X, metric, 1) is numpy_pair_block
+    assert way_to_sum(X, METRICS["precomputed"], 1) is pair_block
+    assert way_to_sum(object(), metric, 1) is pair_block

@@ -43,6 +43,20 @@ class Block:
     def weights_or_ones(self) -> np.ndarray:
         return np.ones(self.codes.shape[1]) if self.weights is None else self.weights
 
+    @cached_property
+    def beside(self) -> Any:
+        """(M, b) ``codes`` as an index beside X."""
+        return self.space.index(self.codes)
+
+    @cached_property
+    def own_clusters(self) -> tuple[Any, Any]:
+        """Where a table (ΣK, b) has the own clusters of the rows, as (M, b) and (1, b).
+
+        A row that is not counted has the first cluster.
+        """
+        place = np.maximum(self.codes, 0) + self.offsets[:-1, None]
+        return self.space.index(place), self.space.index(np.arange(place.shape[1]))[None, :]
+
     @classmethod
     def of_codes(
         cls, codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | None = None
@@ -59,7 +73,7 @@ class Block:
 
     def cluster_sums(self, values: Any) -> np.ndarray:
         """(ΣK, e) ``values`` (b, e) summed over every cluster by weight, on the host."""
-        sums = self.space.cluster_sums(values, self.codes, self.n_clusters, self.weights)
+        sums = self.space.cluster_sums(values, self.beside, self.n_clusters, self.weights)
         return host(sums)
 
 
@@ -142,6 +156,8 @@ class Task(NamedTuple):
         """What each function returns for every block, merged in order; the rows are met once."""
         space, least = self.space, max(LEAST_ROWS, -(-self.space.n // SHARES))
         width = max(p.width for p in passes)
+        if space.one_caller:  # partitions that are worked on together each have places of rows
+            width += space.d * int(np.bincount(self.partitions.n_clusters).max(initial=0))
         blocks = list(space.row_blocks(width, 8, None if space.one_caller else least, beside=True))
         if len(blocks) == 1:
             block = self.block(blocks[0])

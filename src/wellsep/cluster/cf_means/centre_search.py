@@ -60,15 +60,6 @@ class Budget:
         return self.max_seconds < np.inf and self.seconds >= self.max_seconds
 
 
-def open_budget(n_clusters: int, max_moves: int | None, max_seconds: float | None) -> Budget:
-    """The user's limits; without any, a number of trials and of rounds that bring nothing."""
-    if max_moves is None and max_seconds is None:
-        return Budget(max(100, 5 * n_clusters), idle_rounds=IDLE_ROUNDS)
-    return Budget(
-        np.inf if max_moves is None else max_moves, np.inf if max_seconds is None else max_seconds
-    )
-
-
 @dataclass
 class History:
     """Cost against work; one list for all searches of a fit."""

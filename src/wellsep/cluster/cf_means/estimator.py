@@ -10,8 +10,8 @@ import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count, check_number, to_numpy
 from wellsep.cluster.batches import StreamedClusterer
-from wellsep.cluster.cf_means.centre_search import History
-from wellsep.cluster.cf_means.fit import SEARCH, CFMeansResult, CFOptions, cfmeans, course
+from wellsep.cluster.cf_means.centre_search import History, columns_of
+from wellsep.cluster.cf_means.fit import SEARCH, STEPS, CFMeansResult, CFOptions, cfmeans
 from wellsep.cluster.cf_means.gradient_steps import SCHEDULES
 from wellsep.cluster.estimator import FitInput, Starts
 from wellsep.compute.kmeans.lloyd import Ended
@@ -197,7 +197,7 @@ class CFMeans(StreamedClusterer):
         self, sample: Points, ended: Ended, history: History, given: FitInput
     ) -> None:
         super()._publish_batches(sample, ended, history, given)
-        self.n_moves_, self.safeguarded_, self.steps_ = 0, False, course([])
+        self.n_moves_, self.safeguarded_, self.steps_ = 0, False, columns_of(STEPS, [])
         self.history_ = _in_user_units(history.columns(), sample.frame)
 
 

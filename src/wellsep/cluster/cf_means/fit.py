@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.cluster.cf_means.centre_search import Budget, History, columns_of, open_budget, search
+from wellsep.cluster.cf_means.centre_search import (
+    IDLE_ROUNDS,
+    Budget,
+    History,
+    columns_of,
+    search,
+)
 from wellsep.cluster.cf_means.centre_search_gpu import device_search
 from wellsep.cluster.cf_means.gradient_steps import step, weights_of
 from wellsep.cluster.estimator import FitInput, NoProgress, Starts
@@ -15,6 +21,7 @@ from wellsep.compute.kmeans.lloyd import Ended, lower, run, start_centers
 from wellsep.compute.kmeans.prepared_points import Points
 
 SEARCH = "search"
+STEPS = "weight", "objective", "inertia"  # of gradient steps; the weight is λ
 SEARCHED, PER_CLUSTER = 20_000, 1000  # points of chunks that are searched, at least
 
 
@@ -60,14 +67,18 @@ def _from_one_start(
 ) -> CFMeansResult:
     """k-means, the paper's steps if they are named, the search."""
     schedule, weight, k = options.schedule, options.weight, starts.n_clusters
-    budget, history = open_budget(k, options.max_moves, options.max_seconds), History()
+    moves, seconds = options.max_moves, options.max_seconds
+    budget, history = Budget(max(100, 5 * k), idle_rounds=IDLE_ROUNDS), History()
+    if moves is not None or seconds is not None:
+        spend = np.inf if seconds is None else seconds
+        budget = Budget(np.inf if moves is None else moves, spend)
     start = start_centers(points, k, starts.init, starts.random_state)
     alone = weight == 0.0 or k == 1 or (schedule == SEARCH and options.max_moves == 0)
     plain = None
     if options.safeguard or alone:
         plain = _refine(points, start, starts, progress)
         if alone:
-            return CFMeansResult(*plain, 0, False, course([]), history.columns())
+            return CFMeansResult(*plain, 0, False, columns_of(STEPS, []), history.columns())
     taken: list[tuple[float, float, float]] = []
     centers = start if plain is None else plain.centers
     if schedule != SEARCH:
@@ -81,8 +92,10 @@ def _from_one_start(
     if points.frame.directions:
         columns["inertia"] = 0.5 * columns["inertia"]  # 1 − cos of squared distances
     if plain is not None and lower(plain.inertia, refined.inertia):
-        return CFMeansResult(*plain, 0, True, course(taken), columns)
-    return CFMeansResult(*refined[:3], n_iter + passes, kept, False, course(taken), columns)
+        return CFMeansResult(*plain, 0, True, columns_of(STEPS, taken), columns)
+    return CFMeansResult(
+        *refined[:3], n_iter + passes, kept, False, columns_of(STEPS, taken), columns
+    )
 
 
 def _gradient_steps(
@@ -139,8 +152,3 @@ def _refine(points: Points, centers: np.ndarray, starts: Starts, progress: NoPro
     result = run(points, centers, max_iter=starts.max_iter, tol=starts.tol)
     progress.end(points, result.centers)
     return result
-
-
-def course(rows: list[tuple[float, float, float]]) -> dict[str, np.ndarray]:
-    """λ, objective and inertia of the gradient steps."""
-    return columns_of(("weight", "objective", "inertia"), rows)

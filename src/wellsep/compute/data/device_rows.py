@@ -31,7 +31,7 @@ class DeviceSpace(Space):
     one_caller = True
     block_rows = TENSOR_ROWS
     most_rows = 1 << 20
-    table_bytes = 1 << 30
+    table_bytes = np.inf
 
     @cached_property
     def xp(self) -> Any:
@@ -44,6 +44,13 @@ class DeviceSpace(Space):
     @property
     def host_jobs(self) -> int:
         return effective_jobs(None)
+
+    @cached_property
+    def budgets(self) -> float:
+        """Of 1 GiB, the default of working_memory, as many as make a 32nd of the card."""
+        if self.device.type != "cuda":
+            return 1.0
+        return torch.cuda.get_device_properties(self.device).total_memory / 2**35
 
     @cached_property
     def shift(self) -> np.ndarray:
@@ -81,28 +88,35 @@ class DeviceSpace(Space):
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
 
     def cluster_sums(
-        self, values: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any = None
+        self, values: Any, codes: Any, n_clusters: np.ndarray, weights: Any = None
     ) -> Any:
+        """Also of ``values`` (M, b, e): (M, K, e), for partitions of equally many clusters."""
         # A product adds in the same order every time, as atomic additions would not. Memberships
         # are dense: they are made for some of the rows at a time.
         codes, total = self.index(codes), None
         weights = None if weights is None else self.asarray(weights)
-        rows = max(256, int(min(budget_bytes(), self.table_bytes) / (16 * int(n_clusters.sum()))))
+        rows = max(256, int(self.budgets * budget_bytes() / (16 * int(n_clusters.sum()))))
         for part in cut_rows(codes.shape[1], rows):
             weight = None if weights is None else weights[part]
             members = self.memberships(codes[:, part], n_clusters, weight, torch.float64, False)
-            added = members @ values[part].to(torch.float64)
+            if values.ndim == 3:
+                members = members.unflatten(0, (len(codes), -1))
+            added = members @ values[..., part, :].to(torch.float64)
             total = added if total is None else total + added
         return total
 
     def partition_sums(
         self,
         values: Any,
-        codes: np.ndarray,
+        codes: Any,
         n_clusters: np.ndarray,
+        weights: Any = None,
         groups: np.ndarray | None = None,
         n_groups: int = 1,
     ) -> Any:
+        if values.ndim == 3:
+            return self.cluster_sums(values, codes, n_clusters, weights).flatten(0, 1)
+        values = values if weights is None else values * self.asarray(weights)
         table = member_table(
             self.index(codes), n_clusters, codes.shape[1], torch.float64, values.nan_to_num(0.0)
         )
@@ -112,7 +126,7 @@ class DeviceSpace(Space):
         return (table @ one_hot).T
 
     def memberships(
-        self, codes: np.ndarray, n_clusters: np.ndarray, weights: Any, dtype: Any, sparse: bool
+        self, codes: Any, n_clusters: np.ndarray, weights: Any, dtype: Any, sparse: bool
     ) -> Any:
         table = member_table(self.index(codes), n_clusters, codes.shape[1], dtype)
         return table if weights is None else table * self.asarray(weights, dtype=dtype)
@@ -123,7 +137,7 @@ class DeviceSpace(Space):
             which = np.flatnonzero(n_clusters == k)
             every = len(which) == len(n_clusters)
             clusters = (starts[which][:, None] + np.arange(k)).reshape(-1)
-            yield which, slice(None) if every else self.index(clusters)
+            yield which, slice(None) if every else clusters
 
     def index(self, numbers: np.ndarray) -> Any:
         return self.asarray(numbers).to(torch.int64)

@@ -58,7 +58,8 @@ class Space:
     one_caller: ClassVar[bool] = False  # the library has threads of its own: few, large pieces
     block_rows: ClassVar[int] = ROWS  # of one side of a block of distances
     most_rows: ClassVar[int] = 1 << 16  # of a block of rows
-    table_bytes: ClassVar[int] = 256 << 20  # of one block of rows, where memory is not scarcer
+    table_bytes: ClassVar[float] = 256 << 20  # of one block of rows, where memory is not scarcer
+    budgets: ClassVar[Any] = 1.0  # of scikit-learn's working_memory that such a block may take
     few_entries: ClassVar[int] = 1 << 14  # that are summed over clusters one by one
     own_from_products: ClassVar[bool] = False  # differences from centres would fill the matrix
     centre_products: ClassVar[Any] = staticmethod(dense_products)  # blocks for nearest centres
@@ -180,16 +181,9 @@ class Space:
         return members.T @ rows.astype(np.float64, copy=False)
 
     def cluster_sums(
-        self, values: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any = None
+        self, values: Any, codes: Any, n_clusters: np.ndarray, weights: Any = None
     ) -> Any:
-        """(ΣK, e) float64 sums of ``values`` (b, e) over the clusters of ``codes`` (M, b).
-
-        Of ``values`` (b,): (K,), for one partition that counts every row. Beside X.
-        """
-        if values.ndim == 1:
-            return np.bincount(
-                codes[0], values if weights is None else weights * values, n_clusters[0]
-            )
+        """(ΣK, e) float64 sums of ``values`` (b, e) over the clusters of ``codes`` (M, b)."""
         few = values.shape[0] * values.shape[1] <= self.few_entries
         if few and len(codes) == 1 and codes.min(initial=0) >= 0:
             (k,), e = n_clusters, values.shape[1]  # a sparse matrix takes longer to make
@@ -201,13 +195,21 @@ class Space:
     def partition_sums(
         self,
         values: Any,
-        codes: np.ndarray,
+        codes: Any,
         n_clusters: np.ndarray,
+        weights: Any = None,
         groups: np.ndarray | None = None,
         n_groups: int = 1,
     ) -> Any:
-        """(ΣK,) ``values`` (M, b) of each partition summed over its clusters; (G, ΣK) by group."""
+        """(ΣK,) ``values`` (M, b) of each partition summed over its clusters; (G, ΣK) by group.
+
+        Of ``values`` (M, b, e): (ΣK, e), for partitions of equally many clusters.
+        """
+        if values.ndim == 3:
+            each = zip(values, codes[:, None], n_clusters[:, None], strict=True)
+            return np.concatenate([self.cluster_sums(*one, weights) for one in each])
         clusters, counted = int(n_clusters.sum()), codes >= 0
+        values = values if weights is None else weights * values
         place = codes + (np.cumsum(n_clusters) - n_clusters)[:, None]
         if groups is not None:
             place = place + clusters * groups
@@ -246,7 +248,7 @@ class Space:
             yield np.array([m]), slice(start, stop)
 
     def index(self, numbers: np.ndarray) -> Any:
-        """Whole numbers on the host as an index into arrays beside X."""
+        """Whole numbers as an index into arrays beside X."""
         return numbers
 
     def squares_to(self, rows: Any, points: np.ndarray) -> Any:
@@ -357,7 +359,9 @@ near=array([1., 1.]), far=array([49.,  9.]))
         With ``beside`` two copies of the rows themselves as well.
         """
         width = width + 2 * self.X.shape[1] if beside else width
-        rows = int(min(budget_bytes(), self.table_bytes) / (8 * max(width, 1) * copies))
+        rows = int(
+            min(self.budgets * budget_bytes(), self.table_bytes) / (8 * max(width, 1) * copies)
+        )
         rows = max(16, min(rows, self.n, self.most_rows if most is None else most))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
 

@@ -14,6 +14,7 @@ from wellsep.compute.metrics.table import METRICS, find
 
 OLDEST_TRITON = (3, 6)  # the oldest that the kernels were tested with
 FAR, TOO_FAR = 1e3, 1e6  # reach up to which gaps in half precision, and products of halves, do
+ROUNDED = 1e-12  # share of squared lengths below which their difference may be rounding
 DISTANT = 32.0  # radii of a cluster between it and the origin, up to which products of halves do
 
 
@@ -56,23 +57,29 @@ def about_median(X: Any) -> tuple[Any, float]:
     return rows, farthest / float(apart.median())
 
 
-def cluster_reach(X: Any, codes: Any, n_clusters: np.ndarray) -> float:
+def cluster_reach(space: Any, codes: Any, n_clusters: np.ndarray) -> float:
     """How far the centre of a cluster lies from the origin at most, in its own radius.
 
-    ``codes`` (M, n) lie beside X. Clusters without an extent are left out.
+    ``codes`` (M, n) lie beside X. Clusters whose objects coincide are left out.
     """
-    import torch
-
-    farthest = 0.0
-    for code, k in zip(codes, n_clusters.tolist(), strict=True):
-        at, counted = code.clamp(min=0).to(torch.int64), (code >= 0).to(X.dtype)
-        mass = torch.bincount(at, counted, k).clamp(min=1)
-        sums = torch.zeros((k, X.shape[1]), dtype=X.dtype, device=X.device)
-        centers = sums.index_add_(0, at, X * counted[:, None]) / mass[:, None]
-        squares = torch.bincount(at, counted * (X - centers[at]).square().sum(dim=1), k)
-        lengths = torch.where(squares > 0, centers.norm(dim=1) / (squares / mass).sqrt(), 0.0)
-        farthest = max(farthest, float(lengths.max()))
-    return farthest
+    xp, X, totals = space.xp, space.X, 0.0
+    for rows in space.row_blocks(space.d + int(n_clusters.sum())):
+        wide = X[rows].to(xp.float64)
+        beside = xp.stack([(wide * wide).sum(dim=1), xp.ones_like(wide[:, 0])], dim=1)
+        values = xp.concat([wide, beside], axis=1)
+        totals = totals + space.cluster_sums(values, codes[:, rows], n_clusters)
+    mass = totals[:, -1].clamp(min=1)
+    square, centre = totals[:, -2] / mass, (totals[:, :-2] / mass[:, None]).square().sum(dim=1)
+    extent = square - centre
+    lost = extent <= ROUNDED * square  # little remains of the difference, or nothing
+    reach = float(xp.where(lost, 0.0, centre / extent).max().sqrt())
+    edges = np.cumsum(n_clusters)
+    for place in xp.nonzero(lost & (mass > 1))[0].tolist():
+        m = int(np.searchsorted(edges, place, side="right"))
+        members = X[codes[m] == place - (edges[m] - n_clusters[m])]
+        if bool((members != members[0]).any()):
+            return np.inf
+    return reach
 
 
 def fused_way(

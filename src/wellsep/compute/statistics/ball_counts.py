@@ -43,21 +43,22 @@ def radius(spread: Spread) -> float:
     return float(np.sqrt(np.linalg.norm(spread.variances, axis=1).sum()) / len(spread.variances))
 
 
-def ball_counts(view: View, spread: Spread, w: Want) -> tuple[Any, Any]:
-    """(K, K) mass of each cluster near each centre, and near each midpoint; both add up.
+def ball_counts(view: View, spreads: list[Spread], w: Want) -> Any:
+    """(g, 2, K, K) mass of each cluster near each centre, and near each midpoint; both add up.
 
-    ``view`` is about the centres of the spread.
+    ``view`` is about the centres of the spreads.
     """
-    space, limit = view.space, radius(spread) ** 2
+    space, xp = view.space, view.space.xp
+    limit = space.asarray(np.array([radius(spread) ** 2 for spread in spreads]))[:, None, None]
     inside = operator.lt if w.get("strict") else operator.le
-    centers = rows_of(spread.centers)
-    apart = space.asarray(numpy_squares(centers, centers))
+    centers = [rows_of(spread.centers) for spread in spreads]
+    apart = space.asarray(np.stack([numpy_squares(points, points) for points in centers]))
     own = view.own_square
     squares = view.changed(view.squares, own)
     near = view.sums(1.0 * inside(squares, limit))
     # ‖x − ½(v + v')‖² = ½‖x − v‖² + ½‖x − v'‖² − ¼‖v − v'‖²
-    squares += own[:, None] - apart[view.codes] / 2
-    return near, view.sums(1.0 * inside(squares, 2 * limit))
+    squares += own[..., None] - view.of_own(apart) / 2
+    return xp.stack([near, view.sums(1.0 * inside(squares, 2 * limit))], axis=1)
 
 
 def balls_from(near: np.ndarray, between: np.ndarray, spread: Spread, w: Want) -> Balls:

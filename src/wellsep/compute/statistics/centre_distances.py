@@ -33,113 +33,104 @@ class Clusters(NamedTuple):
 
 
 class View:
-    """The rows of a block that some ``codes`` (b,) count, about the centres of these.
+    """The rows of a block about the centres of g partitions that have equally many clusters.
 
-    ``table`` (b, K) has squared distances of all rows of the block to the centres, if known.
-    Arrays lie beside X.
+    ``codes`` (g, b) lie beside X, ``centers`` (g, K, d) on the host. ``table`` (b, g K) has the
+    squared distances of the rows to the centres, if known, and ``apart`` (g, K, K) the distances
+    of the centres. Arrays lie beside X; what they say of rows that are not counted is no result.
     """
 
     def __init__(
-        self,
-        block: Block,
-        codes: np.ndarray,
-        centers: np.ndarray,
-        table: Any = None,
-        apart: Any = None,
+        self, block: Block, codes: Any, centers: np.ndarray, table: Any = None, apart: Any = None
     ) -> None:
-        self.block, self.space, self.centers = block, block.space, centers
+        self.block, self.space, self.codes, self.centers = block, block.space, codes, centers
         self._table, self._apart = table, apart
-        counted = codes >= 0
-        self.every, self.host_codes, weight = bool(counted.all()), codes, block.weights
-        if not self.every:
-            self.host_rows = np.flatnonzero(counted)
-            self.keep = self.space.index(self.host_rows)
-            self.host_codes = codes[counted]
-            weight = None if weight is None else weight[counted]
-        self.codes = self.space.index(self.host_codes)
-        self.weight = None if weight is None else self.space.asarray(weight)
-        # Places of the rows' own clusters in a table (b, K).
-        self.at = self.space.index(np.arange(len(self.host_codes))), self.codes
+        (g, k), b, space = centers.shape[:2], codes.shape[1], self.space
+        own = space.xp.where(codes < 0, 0, codes)
+        first = space.index(np.arange(g))[:, None]
+        self.own = own if g == 1 else own + first * k  # (g, b) among the clusters of all
+        # Places of the rows' own clusters in a table (g, b, K).
+        self.at = first, space.index(np.arange(b))[None, :], own
 
-    @cached_property
-    def X(self) -> Any:
-        return self.block.X if self.every else self.block.X[self.keep, :]
+    def of_own(self, values: Any) -> Any:
+        """(g, b, ...) what ``values`` (g, K, ...) say of the own cluster of each row."""
+        return values.reshape(-1, *values.shape[2:])[self.own]
 
     @cached_property
     def gap(self) -> Any:
-        """(b, d) rows minus their own centre."""
+        """(g, b, d) rows minus their own centre."""
         if self.space.own_from_products:  # differences would fill the matrix
             self.space.refuse_sparse()
-        return self.X - self.space.asarray(self.centers)[self.codes]
+        return self.block.X - self.of_own(self.space.asarray(self.centers))
 
     @cached_property
     def squares(self) -> Any:
-        """(b, K) squared distances to every centre, not to be changed."""
-        if self._table is None:
-            return self.space.squares_to(self.X, self.centers)
-        return self._table if self.every else self._table[self.keep]
+        """(g, b, K) squared distances to every centre, not to be changed."""
+        (g, k, d), flat = self.centers.shape, self._table
+        if flat is None:
+            flat = self.space.squares_to(self.block.X, self.centers.reshape(g * k, d))
+        return self.space.xp.moveaxis(flat.reshape(-1, g, k), 1, 0)
 
     @cached_property
     def own_square(self) -> Any:
-        """(b,) squared distance to the own centre, from differences where X is dense."""
+        """(g, b) squared distance to the own centre, from differences where X is dense."""
         if self.space.own_from_products:
             return self.squares[self.at]
-        return square_lengths(self.gap, None, self.space.xp)
+        flat = self.gap.reshape(-1, self.gap.shape[-1])
+        return square_lengths(flat, None, self.space.xp).reshape(self.own.shape)
 
     def changed(self, table: Any, own: Any) -> Any:
-        """A copy of ``table`` (b, K) with other values for the own clusters."""
+        """A copy of ``table`` (g, b, K) with other values for the own clusters."""
         table = table + 0.0
         table[self.at] = own
         return table
 
     @cached_property
     def signed(self) -> Any:
-        """(b, K) distance to the plane between the own centre and each other; own: +inf."""
+        """(g, b, K) distance to the plane between the own centre and each other; own: +inf."""
         if self._apart is None:
-            apart = self.space.asarray(own_distances(self.centers, self.host_codes))
+            each = zip(self.centers, host(self.at[2]), strict=True)
+            apart = self.space.asarray(np.stack([own_distances(c, own) for c, own in each]))
         else:
-            apart = self._apart[self.codes]
+            apart = self.of_own(self._apart)
         signed = plane_distances(self.squares, self.own_square, apart, self.space.xp)
         signed[self.at] = np.inf
         return signed
 
     def sums(self, values: Any) -> Any:
-        """``values`` (b,) or (b, e) summed over the clusters by weight: (K,) or (K, e)."""
-        k = np.array([len(self.centers)])
-        return self.space.cluster_sums(values, self.codes[None], k, self.weight)
+        """``values`` (g, b) or (g, b, e) summed over clusters by weight: (g, K) or (g, K, e)."""
+        g, k = self.centers.shape[:2]
+        sums = self.space.partition_sums(values, self.codes, np.full(g, k), self.block.weights)
+        return sums.reshape(g, k, *values.shape[2:])
 
     def objects(self, values: Any) -> np.ndarray:
-        """``values`` of the counted rows as values of all, on the host; NaN for the others."""
-        if self.every:
-            return host(values)
-        found = np.full(self.block.codes.shape[1], np.nan)
-        found[self.host_rows] = host(values)
-        return found
+        """``values`` (g, b) on the host; NaN for rows that are not counted."""
+        return host(self.space.xp.where(self.codes < 0, np.nan, values))
 
 
 def plane_distances(squares: Any, own: Any, apart: Any, xp: Any = np) -> Any:
-    """(b, K) signed distance of rows to the planes between their own centre and each other.
+    """(..., b, K) signed distance of rows to the planes between their own centre and each other.
 
-    (‖x − μ_l‖² − ‖x − μ_j‖²)/2‖μ_j − μ_l‖ from ``squares`` (b, K), ``own`` (b,) and the distances
-    ``apart`` (b, K) of centres. NaN where these coincide: there is no plane.
+    (‖x − μ_l‖² − ‖x − μ_j‖²)/2‖μ_j − μ_l‖ from ``squares`` (..., b, K), ``own`` (..., b) and the
+    distances ``apart`` (..., b, K) of centres. NaN where these coincide: there is no plane.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        signed = (squares - own[:, None]) / (2 * apart)
+        signed = (squares - own[..., None]) / (2 * apart)
     return xp.where(apart > 0, signed, xp.full_like(signed, xp.nan))
 
 
 def within(view: View, w: Want) -> Any:
-    """(K,) squared distances to the own centre, summed."""
+    """(g, K) squared distances to the own centre, summed."""
     return view.sums(view.own_square)
 
 
 def radii(view: View, w: Want) -> Any:
-    """(K,) ‖x − v‖^q summed over a cluster."""
+    """(g, K) ‖x − v‖^q summed over a cluster."""
     return view.sums(view.own_square ** (w.get("q", 1) / 2))
 
 
 def separation(view: View, w: Want) -> Any:
-    """(K, K) Sep(j, l): squared counterfactual distances of the members of j to l, summed."""
+    """(g, K, K) Sep(j, l): squared counterfactual distances of the members of j to l, summed."""
     signed = view.changed(view.signed, 0.0)
     if w.get("wrong_side") == "zero":
         signed[signed < 0] = 0.0
@@ -148,40 +139,41 @@ def separation(view: View, w: Want) -> Any:
 
 
 def to_centres(view: View, w: Want) -> Any:
-    """(K, K) distances of the members of j to the centre of l, summed."""
+    """(g, K, K) distances of the members of j to the centre of l, summed."""
     xp = view.space.xp
     return view.sums(xp.sqrt(view.changed(view.squares, view.own_square)))
 
 
 def margins(view: View, w: Want) -> np.ndarray:
-    """(b,) distance to the nearest plane; NaN where not counted."""
+    """(g, b) distance to the nearest plane; NaN where not counted."""
     xp = view.space.xp
     none = xp.isnan(view.signed)
-    nearest = xp.min(xp.where(none, xp.full_like(view.signed, xp.inf), view.signed), axis=1)
+    nearest = xp.min(xp.where(none, xp.full_like(view.signed, xp.inf), view.signed), axis=-1)
     return view.objects(nearest)
 
 
 def _simplified_widths(view: View) -> Any:
-    """(b,) width with distances to centres in place of mean distances to members.
+    """(g, b) width with distances to centres in place of mean distances to members.
 
     0 for an object on its own centre and on a rival's, where only their rounding is left.
     """
     xp = view.space.xp
     a = xp.sqrt(view.own_square)
-    b = xp.sqrt(xp.min(view.changed(view.squares, np.inf), axis=1))
+    b = xp.sqrt(xp.min(view.changed(view.squares, np.inf), axis=-1))
     top = xp.where(a > b, a, b)
-    apart = top > same_place(view.centers)
+    least = np.array([same_place(centers) for centers in view.centers])
+    apart = top > view.space.asarray(least)[:, None]
     width = (b - a) / xp.where(apart, top, xp.ones_like(top))
     return xp.where(apart, width, xp.zeros_like(width))
 
 
 def simplified(view: View, w: Want) -> np.ndarray:
-    """(b,) simplified widths; NaN where not counted."""
+    """(g, b) simplified widths; NaN where not counted."""
     return view.objects(_simplified_widths(view))
 
 
 def simplified_totals(view: View, w: Want) -> Any:
-    """(K,) simplified widths, summed."""
+    """(g, K) simplified widths, summed."""
     return view.sums(_simplified_widths(view))
 
 

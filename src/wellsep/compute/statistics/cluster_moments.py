@@ -89,12 +89,15 @@ def cluster_moments(block: Block, squares: str | None = None) -> ClusterMoments:
     size, sums = masses(block), block.cluster_sums(block.X)
     if squares is None:
         return ClusterMoments(size, sums, None)
-    mean, parts = _over(sums, size.mass), []
-    for codes, (a, b) in zip(block.codes, pairwise(block.offsets), strict=True):
-        view = View(block, codes, mean[a:b])
+    mean = _over(sums, size.mass)
+    total = np.empty(sums.shape[: 1 if squares == "columns" else 2])
+    for which, clusters in block.space.partition_batches(block.n_clusters):
+        view = View(
+            block, block.beside[which], mean[clusters].reshape(len(which), -1, mean.shape[1])
+        )
         square = view.own_square if squares == "columns" else view.gap**2
-        parts.append(host(view.sums(square)))
-    return ClusterMoments(size, sums, Moments(size.mass, mean, np.concatenate(parts)))
+        total[clusters] = host(view.sums(square)).reshape(-1, *total.shape[1:])
+    return ClusterMoments(size, sums, Moments(size.mass, mean, total))
 
 
 def square_moments(block: Block, metric: Metric) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -106,7 +109,7 @@ def square_moments(block: Block, metric: Metric) -> tuple[Any, np.ndarray, np.nd
     if zero is not None:
         weight = np.where(host(zero)[block.rows], block.weights_or_ones, 0.0)
         marks = block.space.asarray(np.stack([weight, weight**2], axis=1))
-        alone = host(block.space.cluster_sums(marks, block.codes, block.n_clusters)).T
+        alone = host(block.space.cluster_sums(marks, block.beside, block.n_clusters)).T
     return moments, alone[0], alone[1]
 
 
@@ -209,8 +212,8 @@ class Noise(NamedTuple):
 
 
 def noise_scatter(view: View) -> Any:
-    """Σ w‖x − centre‖² over the rows that a partition does not count."""
-    return view.sums(view.own_square).sum()
+    """(g,) Σ w‖x − centre‖² over the rows that a partition does not count."""
+    return view.sums(view.own_square)[:, 0]
 
 
 def noise_of(size: Masses, offsets: np.ndarray, scatter: list[float] | None = None) -> list[Noise]:

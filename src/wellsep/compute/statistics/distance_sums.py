@@ -107,10 +107,11 @@ def numba_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = Tru
     return numpy_pair_block(i, j, metric, xp, both, add)
 
 
-def way_to_sum(X: Any, metric: Metric, n: int, d: int, m: int) -> Callable[..., PairPart]:
-    """What sums pairs of blocks of such rows fastest: of n objects × d, with m partitions."""
+def way_to_sum(X: Any, metric: Metric, m: int) -> Callable[..., PairPart]:
+    """What sums pairs of blocks of such rows fastest, with m partitions."""
     if not metric.numpy_usable(X):
         return pair_block
+    n, d = X.shape
     return numba_pair_block if numba_pays(n, d, m) else numpy_pair_block
 
 
@@ -137,7 +138,7 @@ class Sides:
         if single:  # widths are free of the scale where distances are
             self.pairs.in_single_precision(self.metric.finish is root or self.metric.linear)
         self.blocks, self.view = blocks, self.pairs.prepared.X
-        self.block = way_to_sum(self.view, self.metric, space.n, space.d, len(all_codes))
+        self.block = way_to_sum(self.view, self.metric, len(all_codes))
         sparse = self.block is not pair_block
         n_clusters, dtype, self.members = objects.n_clusters, self.view.dtype, []
         for rows in blocks:
@@ -163,12 +164,6 @@ class Sides:
         for b, total in enumerate(totals):
             part = self.block(rows, self.side(b), self.metric, self.space.xp, False)
             total += part.sums_i
-
-
-def own_places(codes: np.ndarray, n_clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the counted objects of ``codes`` (M, b) stand in a table (ΣK, b): row and column."""
-    m, column = np.nonzero(codes >= 0)
-    return (np.cumsum(n_clusters) - n_clusters)[m] + codes[m, column], column
 
 
 def provide_pairs(task: Any, wants: list[Want]) -> Steps:
@@ -238,17 +233,15 @@ def from_sums(
 
 def _within(block: Block, sums: Any, size: Masses, w: Want) -> np.ndarray:
     """(M,) distances of the pairs within clusters, summed; each pair is met twice."""
-    own = block.offsets[:-1, None] + np.maximum(block.codes, 0)
-    at = block.space.index(own), block.space.index(np.arange(own.shape[1]))[None, :]
     weights = np.where(block.codes >= 0, block.weights_or_ones, 0.0)
-    return 0.5 * (weights * host(sums[at])).sum(axis=1)
+    return 0.5 * (weights * host(sums[block.own_clusters])).sum(axis=1)
 
 
 def _between(block: Block, sums: Any, size: Masses, w: Want) -> list[np.ndarray]:
     """(K, K) distances to each cluster from the members of each, summed."""
     return [
         host(block.space.cluster_sums(sums[a:b].T, codes[None], np.array([b - a]), block.weights)).T
-        for codes, (a, b) in zip(block.codes, pairwise(block.offsets), strict=True)
+        for codes, (a, b) in zip(block.beside, pairwise(block.offsets), strict=True)
     ]
 
 
@@ -278,8 +271,7 @@ def row_distance_sums(
     table = summed.distances(space, rows, sums, lengths)
     # an object is at distance 0 from itself, also where its row is zero
     itself = space.asarray(block.weights_or_ones) * summed.itself(space, rows)
-    place, column = map(space.index, own_places(block.codes, block.n_clusters))
-    table[place, column] -= itself[column]
+    table[block.own_clusters] -= space.xp.where(block.beside < 0, 0.0, itself)
     table[table < ROUNDING * lengths] = 0
     return table
 
@@ -326,7 +318,7 @@ def strips(task: Task, metric: Metric) -> Any:
         found, weights = task.partitions, task.weights
         X, reach = about_median(space.X)
         codes = space.asarray(found.codes)
-        distant = cluster_reach(X, codes, found.n_clusters)
+        distant = cluster_reach(replace(space, X=X, _views={}), codes, found.n_clusters)
         way = fused_way(X, reach, distant, found.n_clusters, weights is not None)
         if way is not None:
             fused_strips = load("wellsep.compute.kernels.triton_sums").fused_strips

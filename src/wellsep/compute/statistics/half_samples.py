@@ -24,7 +24,7 @@ from wellsep.compute.metrics.squares import CLOSE
 from wellsep.compute.metrics.table import Metric, find
 from wellsep.compute.requests import Block, Task, Want
 from wellsep.compute.statistics.cluster_moments import Noise
-from wellsep.compute.statistics.distance_sums import Sides, own_places, row_distance_sums
+from wellsep.compute.statistics.distance_sums import Sides, row_distance_sums
 from wellsep.compute.statistics.silhouette_widths import WidthTotals, finish_widths
 
 # Objects whose widths are followed through the half-samples; each half-sample holds half of them.
@@ -297,11 +297,11 @@ def pair_sums_by_group(
         sides.add_sums(left, [sums[g] for g in sides.owners])
         if left.zero is not None:  # products put a zero row at squared distance 2 from itself
             far = metric.finish(xp.full_like(left.square, 2.0), xp)  # type: ignore[misc]
-            itself = xp.where(left.zero, far, xp.zeros_like(far))
-            place, at = own_places(task.partitions.codes[:, objects], task.partitions.n_clusters)
-            owner = space.index(group[objects[at]])
-            at = space.index(at)
-            sums[owner, space.index(place), at] -= itself[at]
+            own = task.partitions.codes[:, objects]
+            block = Block(space, slice(0, len(objects)), own, task.partitions.n_clusters)
+            place, at = block.own_clusters
+            itself = xp.where(left.zero & (block.beside >= 0), far, xp.zeros_like(far))
+            sums[space.index(group[objects])[None], place, at] -= itself
         return sums
 
     return sums_of

@@ -48,7 +48,7 @@ class Known(NamedTuple):
 
     clusters: list[Clusters]
     spreads: list[Spread]
-    apart: list[Any]  # (K, K) distances of centres, beside X; None: too many for a table
+    apart: list[Any]  # (K, K) distances of centres; None: too many for a table
 
     def of(self, m: int) -> Known:
         """The same of one partition."""
@@ -79,7 +79,7 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
             found[w] = noise_of(size, task.partitions.offsets)
         elif w.name == "separation" and many:
             found[w] = [_separate(task, m, c, w) for m, c in enumerate(known.clusters)]
-        elif _per_object(w) and task.either(False, True):  # lazy arrays, not to be merged here
+        elif w.get("each") and task.either(False, True):  # lazy arrays, not to be merged here
             found[w] = []
             for m in range(len(known.clusters)):
                 one = Pass(values_of_block, (known.of(m), w), clusters)
@@ -111,7 +111,6 @@ def first_pass(task: Any, names: set[str]) -> Steps:
     size, sums, scatter = yield Pass(cluster_moments, (squares,))
     clusters, spreads, apart = [], [], []
     shift = task.space.shift
-    beside = getattr(task.space, "asarray", np.asarray)  # chunks lie on the host
     for m, (a, b) in enumerate(pairwise(task.partitions.offsets)):
         mass = size.mass[a:b]
         means, mean = sums[a:b] / mass[:, None], sums[a:b].sum(axis=0) / mass.sum()
@@ -120,57 +119,61 @@ def first_pass(task: Any, names: set[str]) -> Steps:
         if squares == "by column":
             spreads.append(Spread.of(Moments(mass, means, scatter.square[a:b]), mean))
         few = names & {"separation", "margins"} and len(centers) <= centre_pairs.MANY
-        apart.append(beside(centre_distances(centers)) if few else None)
+        apart.append(centre_distances(centers) if few else None)
     return Known(clusters, spreads, apart), size, scatter
 
 
 def second_pass(block: Block, known: Known, wants: list[Want]) -> list[list[Any]]:
-    """What a block adds to each statistic, with the centres of all rows known."""
-    found: list[list[Any]] = [[] for _ in wants]
-    for m, view in enumerate(_views(block, known, wants)):
-        for w, added in zip(wants, found, strict=True):
-            if w.name == "balls":
-                added.append(ball_counts(view, known.spreads[m], w))
-            elif w.name == "noise":
-                noise = np.where(block.codes[m] < 0, 0, -1)  # as one cluster about the mean
-                added.append(noise_scatter(View(block, noise, known.clusters[m].mean[None])))
-            elif _per_object(w):
-                added.append(Values((OBJECTS[w.name](view, w),)))
-            else:
-                added.append(TOTALS[w.name](view, w))
+    """What a block adds to each statistic of each partition, with the centres of all rows known."""
+    found: list[list[Any]] = [[None] * len(known.clusters) for _ in wants]
+    for which, view in _views(block, known, wants):
+        made = [_added(view, known, which, w) for w in wants]
+        for added, mine, w in zip(made, found, wants, strict=True):
+            for m, one in zip(which.tolist(), host(added), strict=True):
+                mine[m] = Values((one,)) if w.get("each") else one
     return found
+
+
+def _added(view: View, known: Known, which: np.ndarray, w: Want) -> Any:
+    """What the rows of a view add, stacked by partition."""
+    if w.name == "balls":
+        return ball_counts(view, [known.spreads[m] for m in which], w)
+    if w.name == "noise":  # as one cluster about the mean
+        noise = view.space.xp.where(view.codes < 0, 0, -1)
+        means = np.stack([known.clusters[m].mean[None] for m in which])
+        return noise_scatter(View(view.block, noise, means))
+    return (OBJECTS if w.get("each") else TOTALS)[w.name](view, w)
 
 
 def values_of_block(block: Block, known: Known, w: Want) -> np.ndarray:
     """(b,) one value per object, of the only partition."""
-    return OBJECTS[w.name](next(_views(block, known, [w])), w)
+    _, view = next(_views(block, known, [w]))
+    return OBJECTS[w.name](view, w)[0]
 
 
-def _views(block: Block, known: Known, wants: list[Want]) -> Iterator[View]:
-    """The block about the centres of each partition; distances to all centres are made once."""
-    table = None
-    if block.space.own_from_products or any(w.name in (*TABLES, "balls") for w in wants):
+def _views(block: Block, known: Known, wants: list[Want]) -> Iterator[tuple[np.ndarray, View]]:
+    """Partitions by number, and the block about their centres; distances to all are made once."""
+    table, space = None, block.space
+    if space.own_from_products or any(w.name in (*TABLES, "balls") for w in wants):
         stacked = np.vstack([c.centers for c in known.clusters])
-        table = block.space.squares_to(block.X, stacked)  # (b, ΣK)
-    for m, (a, b) in enumerate(pairwise(block.offsets)):
-        squares = None if table is None else table[:, a:b]
-        yield View(block, block.codes[m], known.clusters[m].centers, squares, known.apart[m])
-
-
-def _per_object(w: Want) -> bool:
-    return bool(w.get("each")) or w.name == "margins"
+        table = space.squares_to(block.X, stacked)  # (b, ΣK)
+    for which, clusters in space.partition_batches(block.n_clusters):
+        centers = np.stack([known.clusters[m].centers for m in which])
+        tables = [known.apart[m] for m in which]
+        apart = None if tables[0] is None else space.asarray(np.stack(tables))
+        squares = None if table is None else table[:, clusters]
+        yield which, View(block, block.beside[which], centers, squares, apart)
 
 
 def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any]:
-    """The statistic from what all blocks added, which comes to the host only now."""
-    if _per_object(w):
+    """The statistic from what all blocks added."""
+    if w.get("each"):
         return [np.concatenate(values.blocks) for values in added]
     if w.name == "balls":
         return [
-            balls_from(host(near), host(between), spread, w)
+            balls_from(near, between, spread, w)
             for (near, between), spread in zip(added, known.spreads, strict=True)
         ]
-    added = [host(each) for each in added]
     if w.name == "separation":  # (K,) to the nearest rival; NaN: there is none
         return list(map(lowest_rival, added))
     if w.name == "radii":

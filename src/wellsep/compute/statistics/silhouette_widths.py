@@ -19,7 +19,8 @@ def widths_from_sums(
     ``mass`` and ``count`` (ΣK,) the sizes of the clusters among all rows.
     """
     space, xp, n = block.space, block.space.xp, block.codes.shape[1]
-    weight, row = space.asarray(block.weights_or_ones), space.index(np.arange(n))[None, :]
+    weight = 1.0 if block.weights is None else space.asarray(block.weights)
+    row = space.index(np.arange(n))[None, :]
     mass, count = space.asarray(mass), space.asarray(count)
     widths = space.zeros(block.codes.shape)
     for which, clusters in space.partition_batches(block.n_clusters):
@@ -75,8 +76,7 @@ def width_totals(
     """(ΣK,) widths summed by cluster and weight; (G, ΣK) the same apart by group."""
     space = block.space
     widths = widths_from_sums(block, sums, size.mass, size.counts, w.get("singleton", 0))
-    share = widths * space.asarray(block.weights_or_ones)
-    clusters, by_group = (block.codes, block.n_clusters), None
+    given, by_group = (widths, block.beside, block.n_clusters, block.weights), None
     if block.groups is not None:
-        by_group = host(space.partition_sums(share, *clusters, block.groups, block.n_groups))
-    return host(space.partition_sums(share, *clusters)), by_group
+        by_group = host(space.partition_sums(*given, block.groups, block.n_groups))
+    return host(space.partition_sums(*given)), by_group
