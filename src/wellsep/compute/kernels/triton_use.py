@@ -60,7 +60,8 @@ def about_median(X: Any) -> tuple[Any, float]:
 def cluster_reach(space: Any, codes: Any, n_clusters: np.ndarray) -> float:
     """How far the centre of a cluster lies from the origin at most, in its own radius.
 
-    ``codes`` (M, n) lie beside X. Clusters whose objects coincide are left out.
+    ``codes`` (M, n) lie beside X. Clusters of one object are left out; where
+    several coincide, the centre is infinitely far from an origin elsewhere.
     """
     xp, X, totals = space.xp, space.X, 0.0
     for rows in space.row_blocks(space.d + int(n_clusters.sum())):
@@ -72,14 +73,8 @@ def cluster_reach(space: Any, codes: Any, n_clusters: np.ndarray) -> float:
     square, centre = totals[:, -2] / mass, (totals[:, :-2] / mass[:, None]).square().sum(dim=1)
     extent = square - centre
     lost = extent <= ROUNDED * square  # little remains of the difference, or nothing
-    reach = float(xp.where(lost, 0.0, centre / extent).max().sqrt())
-    edges = np.cumsum(n_clusters)
-    for place in xp.nonzero(lost & (mass > 1))[0].tolist():
-        m = int(np.searchsorted(edges, place, side="right"))
-        members = X[codes[m] == place - (edges[m] - n_clusters[m])]
-        if bool((members != members[0]).any()):
-            return np.inf
-    return reach
+    alone = (mass <= 1) | (square == 0)
+    return float(xp.where(lost, xp.where(alone, 0.0, np.inf), centre / extent).max().sqrt())
 
 
 def fused_way(
