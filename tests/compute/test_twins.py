@@ -18,7 +18,7 @@ from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
 from wellsep.compute.metrics.squares import Rows, rows_of
 from wellsep.compute.metrics.table import METRICS
 from wellsep.compute.requests import Block
-from wellsep.compute.statistics import centre_pairs, half_samples
+from wellsep.compute.statistics import half_samples
 from wellsep.compute.statistics.distance_sums import (
     numba_pair_block,
     numpy_pair_block,
@@ -94,16 +94,12 @@ def test_widths_of_a_cluster_of_one_and_of_coinciding_objects():
 def test_one_switch_turns_every_kernel_off(monkeypatch):
     monkeypatch.setattr(twins, "compiled_pays", lambda additions: True)
     monkeypatch.setattr(half_samples, "compiled_pays", lambda additions: True)
-    monkeypatch.setattr(centre_pairs, "MANY", 1)
-    monkeypatch.setattr(centre_pairs, "partners_by_tree", lambda *given: "tree")
-    X, euclidean, centers = np.zeros((2, 3)), METRICS["euclidean"], np.eye(3)
+    X, euclidean = np.zeros((2, 3)), METRICS["euclidean"]
     assert half_samples.compiled_usable(X, 1.0)
     assert euclidean.numpy_usable(X)
-    assert centre_pairs.worst_partners(np.ones(3), centers) == "tree"
     monkeypatch.setenv("WELLSEP_KERNELS", "0")
     assert not half_samples.compiled_usable(X, 1.0)
     assert not euclidean.numpy_usable(X)
-    assert centre_pairs.worst_partners(np.ones(3), centers).shape == (3,)
 
 
 def test_rows_and_metric_decide_how_pairs_are_summed(monkeypatch):

@@ -137,7 +137,7 @@ def dask_array(X: np.ndarray) -> Any:
 @contextlib.contextmanager
 def with_many_centres() -> Iterator[None]:
     """No table of all pairs of centres is made, as if there were thousands."""
-    with mock.patch.multiple(centre_pairs, MANY=2, NEIGHBOURS=(1,)):
+    with mock.patch.object(centre_pairs, "MANY", 2):
         yield
 
 

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial import cKDTree
 
-from wellsep._checks.arrays import kernels_wanted
 from wellsep._threads import ROWS, cut_rows, effective_jobs, in_rounds, in_threads, pair_rounds
 from wellsep.compute.metrics.squares import Rows, numpy_squares, pair_squares, rows_of
 
@@ -21,9 +19,7 @@ COINCIDE = 1e-12  # share of the largest length below which two centres are in o
 BLOCK = 1 << 19  # entries of a block of a larger table
 COLUMNS = 500  # centres of one block of distances to planes
 HELD = 64  # blocks of members that are kept while all centres are gone through
-NEIGHBOURS = (16, 64, 256)  # nearest centres that a search for the worst partner looks at in turn
-FEW_LEFT = 64  # a share of the centres up to which each is held against all by itself
-FEW_COLUMNS = 10  # up to which a search in a tree looks at few centres
+FEW_COLUMNS = 10  # up to which squared distances are added up column by column
 
 
 def centre_distances(centers: np.ndarray, some: np.ndarray | None = None) -> np.ndarray:
@@ -76,8 +72,6 @@ def worst_partners(sizes: np.ndarray, centers: np.ndarray) -> np.ndarray | None:
     least = same_place(centers)
     if (np.ptp(centers, axis=0) <= least).all():
         return None
-    if centers.shape[1] <= FEW_COLUMNS and kernels_wanted():
-        return partners_by_tree(sizes, centers, least)
     return partners_by_blocks(sizes, centers, least)
 
 
@@ -106,49 +100,12 @@ def partners_by_blocks(sizes: np.ndarray, centers: np.ndarray, least: float) -> 
             keep(b, ratio, 0, a)
 
     in_rounds(effective_jobs(None), visit, pair_rounds(len(blocks)))
-    found = np.flatnonzero(partner >= 0)
-    return _ratios(sizes, centers, least, found, partner[found][:, None], np.zeros(len(centers)))
-
-
-def _ratios(
-    sizes: np.ndarray,
-    centers: np.ndarray,
-    least: float,
-    rows: np.ndarray,
-    others: np.ndarray,
-    found: np.ndarray,
-) -> np.ndarray:
-    """The ratios of ``rows`` and their best among ``others`` (b, m), written into ``found``."""
-    gap = centers[others] - centers[rows][:, None]
-    apart = np.sqrt(np.einsum("ijk,ijk->ij", gap, gap))
-    ratio = np.zeros_like(apart)
-    np.divide(sizes[rows][:, None] + sizes[others], apart, out=ratio, where=apart > least)
-    found[rows] = ratio.max(axis=1)
-    return found
-
-
-def partners_by_tree(sizes: np.ndarray, centers: np.ndarray, least: float) -> np.ndarray:
-    """Nearest centres first, until none beyond can have a larger ratio: (S_k + S_max)/distance."""
-    tree, largest = cKDTree(centers), float(sizes.max())
-    best = np.zeros(len(centers))
-    left = np.arange(len(centers))
-    for m in NEIGHBOURS:
-        open_rows = []
-        for part in cut_rows(len(left), max(1, BLOCK // (m * centers.shape[1]))):
-            rows = left[part]
-            apart, others = tree.query(centers[rows], k=m + 1)
-            _ratios(sizes, centers, least, rows, others, best)
-            beyond = (sizes[rows] + largest) * (1 + 1e-9) > best[rows] * apart[:, -1]
-            open_rows.append(rows[beyond])
-        left = np.concatenate(open_rows) if open_rows else left[:0]
-        if not len(left):
-            return best
-    if len(left) > len(centers) // FEW_LEFT:
-        return partners_by_blocks(sizes, centers, least)
-    everyone = np.arange(len(centers))
-    for rows in left[:, None]:
-        _ratios(sizes, centers, least, rows, everyone[None], best)
-    return best
+    found, worst = np.flatnonzero(partner >= 0), np.zeros(len(centers))
+    other = partner[found]
+    gap = centers[other] - centers[found]
+    apart = np.sqrt(np.einsum("ij,ij->i", gap, gap))
+    worst[found] = np.where(apart > least, (sizes[found] + sizes[other]) / apart, 0.0)
+    return worst
 
 
 def lowest_rival(separation: np.ndarray) -> np.ndarray:
