@@ -212,28 +212,16 @@ class DeviceSpace(Space):
         return squares if zero is None else squares + xp.astype(zero, xp.float64)
 
     def code_sums(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
-        if codes.ndim == 1:
-            codes, weights = codes[:, None], None if weights is None else weights[:, None]
-        if fused_usable(self.X):
-            kernels = load("wellsep.compute.kernels.triton_nearest")
-            parts = [
-                kernels.code_sums(
-                    self.X, codes[:, m], None if weights is None else weights[:, m], n_codes
-                )
-                for m in range(codes.shape[1])
-            ]
-            return host(sum(parts[1:], parts[0]))
-        # The array standard has no scatter-add: weighted one-hot products, block by block.
-        xp, X = self.xp, self.X
-        sums = np.zeros((n_codes, self.d))
-        columns = xp.arange(n_codes, device=self.device)[None, :]
-        for rows in row_blocks(self.n, n_codes, DEVICE_BLOCK):
-            onehot = xp.zeros((rows.stop - rows.start, n_codes), dtype=X.dtype, device=self.device)
-            for column in range(codes.shape[1]):
-                hit = xp.astype(columns == codes[rows, column][:, None], X.dtype)
-                onehot = onehot + (hit if weights is None else hit * weights[rows, column][:, None])
-            sums += host(onehot.T @ X[rows, :])
-        return sums
+        fused, total = fused_usable(self.X), 0.0
+        for m in range(1 if codes.ndim == 1 else codes.shape[1]):
+            own = codes if codes.ndim == 1 else codes[:, m]
+            weight = weights if weights is None or codes.ndim == 1 else weights[:, m]
+            if fused:
+                kernels = load("wellsep.compute.kernels.triton_nearest")
+                total = total + kernels.code_sums(self.X, own, weight, n_codes)
+            else:
+                total = total + self.cluster_sums(self.X, own[None], np.array([n_codes]), weight)
+        return host(total)
 
     def running_sum(self, values: Any) -> Any:
         return self.xp.cumulative_sum(values)

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace
 
 from wellsep._checks.arrays import (
     host_view,
@@ -404,28 +403,13 @@ def mean_variance(values: Any, weights: np.ndarray | None = None) -> float:
 
 def _mean(X: Any, weights: np.ndarray | None, *, squared: bool = False) -> np.ndarray:
     """Weighted mean of every feature, or of its square, in float64."""
-    n = X.shape[0]
-    if not is_host(X):
-        return _mean_there(X, weights, squared)
+    n, d = X.shape
     share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     if sp.issparse(X):
         return share @ (X.multiply(X).tocsr() if squared else X)
-    mean = np.zeros(X.shape[1])
-    for rows in row_blocks(n, X.shape[1], 1 << 18):
-        block = X[rows].astype(np.float64, copy=False)
-        mean += share[rows] @ (block * block if squared else block)
+    space, mean, here = as_space(X), np.zeros(d), is_host(X)
+    for rows in row_blocks(n, d, 1 << 18 if here else DEVICE_BLOCK):
+        block = space.xp.astype(X[rows, :], space.xp.float64, copy=False)
+        block = block * block if squared else block
+        mean += to_numpy((share[rows] if here else space.asarray(share[rows])) @ block)
     return mean
-
-
-def _mean_there(X: Any, weights: np.ndarray | None, squared: bool) -> np.ndarray:
-    """The same on the device; equal weights are not sent there."""
-    xp = array_namespace(X)
-    total = np.zeros(X.shape[1])
-    for rows in row_blocks(X.shape[0], X.shape[1], DEVICE_BLOCK):
-        wide = xp.astype(X[rows, :], xp.float64)
-        wide = wide * wide if squared else wide
-        some = (
-            xp.sum(wide, axis=0) if weights is None else as_space(wide).beside(weights[rows]) @ wide
-        )
-        total += to_numpy(some)
-    return total / (X.shape[0] if weights is None else weights.sum())

@@ -144,18 +144,13 @@ class DistancesAround:
         return NeighbourGraph.of(self.X, k, rows=objects, n_jobs=n_jobs)
 
     def crowded(self, t: int) -> tuple[np.ndarray, np.ndarray]:
-        every, objects, best = np.arange(self.X.n), [], []
-        members = one_hot(self.codes[None], np.array([self.n_clusters]), None)
+        every, spot = np.arange(self.X.n), np.full(self.X.n, -1)
         for rows in row_blocks(self.X.n, self.X.n, neighbour_graph.READ):
             same = self.X.block(every[rows], every) == 0
-            many = np.flatnonzero(same.sum(axis=1) > t)
-            counts = np.asarray(same[many].astype(np.float64) @ members)
-            own = self.codes[rows][many]
-            lead = counts.argmax(axis=1).astype(own.dtype)
-            ahead = counts.max(axis=1, initial=0) > counts[np.arange(len(many)), own]
-            objects.append(every[rows][many])
-            best.append(np.where(ahead, lead, own))
-        return np.concatenate(objects), np.concatenate(best)
+            spot[rows] = np.where(same.sum(axis=1) > t, same.argmax(axis=1), -1)
+        objects = np.flatnonzero(spot >= 0)
+        spot = np.unique(spot[objects], return_inverse=True)[1]
+        return objects, _most_frequent(spot, self.codes[objects])
 
     def planes(self, objects: np.ndarray, codes: np.ndarray) -> NearestPlanes:
         return planes_of_squares(self.squares[objects], codes, self.gaps)

@@ -59,16 +59,23 @@ def batches(task: Task, codes: np.ndarray, bytes_per_cluster: float) -> Iterator
             yield Batch(task.space, which.tolist(), k, task.space.index(codes[which]))
 
 
-def own_squares(X: torch.Tensor, points: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """(g, n) squared distances of rows to their cluster's point (g, K, d), from differences."""
+def own_squares(
+    X: torch.Tensor, points: torch.Tensor, batch: Batch, size: torch.Tensor | None = None
+) -> torch.Tensor:
+    """(g, n) squared distances of rows to their cluster's point (g, K, d), from differences.
+
+    With ``size`` (g, K) points are sums of so many rows, and the distances those to their means:
+    ‖nx − Σx‖²/n² is exact for whole numbers, as x − mean is not.
+    """
     (n, d), g = X.shape, len(batch.which)
     found = torch.empty((g, n), dtype=X.dtype, device=X.device)
     first = torch.arange(g, device=X.device)[:, None] * batch.k
     flat = points.reshape(g * batch.k, d)
     for rows in row_parts(n, 8 * g * d * 4):
-        gap = flat[first + batch.safe(rows)]  # (g, b, d)
-        gap -= X[rows]
-        found[:, rows] = gap.square_().sum(dim=-1)
+        own = first + batch.safe(rows)
+        times = torch.ones_like(own) if size is None else size.reshape(-1)[own]
+        gap = X[rows] * times[..., None] - flat[own]  # (g, b, d)
+        found[:, rows] = gap.square_().sum(dim=-1) / times**2
     return found
 
 
@@ -106,7 +113,7 @@ def represented_on_device(
 def _describe(X: torch.Tensor, batch: Batch, count: int) -> _Clusters:
     sums, size = batch.sums(X), batch.totals(torch.ones_like(batch.codes, dtype=X.dtype))
     centers = sums / size[..., None]
-    squares, members = _to_centres(X, sums, size, batch), batch.members()
+    squares, members = own_squares(X, sums, batch, size), batch.members()
     reach = (X * X).sum(dim=1).max()
     extent = torch.where(members, squares[:, None], 0.0).amax(dim=-1)
     flat = extent <= 1e-24 * reach  # the rounding of the mean is no extent
@@ -116,20 +123,6 @@ def _describe(X: torch.Tensor, batch: Batch, count: int) -> _Clusters:
     scatter = batch.totals(squares)
     deviations = (scatter / (size - 1).clamp(min=1)).sqrt()
     return _Clusters(batch, size, centers, squares, points, valid, deviations)
-
-
-def _to_centres(
-    X: torch.Tensor, sums: torch.Tensor, size: torch.Tensor, batch: Batch
-) -> torch.Tensor:
-    """(g, n) ‖nx − Σx‖²/n² about the own cluster: exact for whole numbers, as x − mean is not."""
-    found = torch.empty_like(batch.codes, dtype=X.dtype)
-    first = torch.arange(len(batch.which), device=X.device)[:, None] * batch.k
-    flat, sizes = sums.reshape(-1, X.shape[1]), size.reshape(-1)
-    for rows in row_parts(len(X), 8 * len(batch.which) * X.shape[1] * 4):
-        own = first + batch.safe(rows)
-        gap = sizes[own][..., None] * X[rows] - flat[own]
-        found[:, rows] = gap.square_().sum(dim=-1) / sizes[own] ** 2
-    return found
 
 
 def farthest_first(
