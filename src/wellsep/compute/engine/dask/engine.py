@@ -62,16 +62,11 @@ class OnDask(NamedTuple):
 
         Return one partition of each group, and for each partition the number of its group.
         """
-        chosen: list[int] = []
-        number = []
-        whole = None
-        for m, counted in enumerate(self.partitions.n_counted):
-            if counted == self.space.n and whole is not None:  # who counts every row shares one
-                number.append(whole)
-                continue
-            number.append(len(chosen))
-            whole = len(chosen) if counted == self.space.n else whole
-            chosen.append(m)
+        # Those who count every row leave out the same; nobody looks where the others differ.
+        whole = self.partitions.n_counted == self.space.n
+        first = int(whole.argmax())
+        chosen = [m for m, every in enumerate(whole) if not every or m == first]
+        number = [chosen.index(first if every else m) for m, every in enumerate(whole)]
         return chosen, number
 
     def fold(self, passes: Sequence[Pass]) -> list[Any]:
