@@ -26,7 +26,7 @@ def widths_from_sums(
     for which, clusters in space.partition_batches(block.n_clusters):
         shape = (len(which), int(block.n_clusters[which[0]]))
         first = space.index(np.arange(len(which)))[:, None]
-        own = space.index(np.maximum(block.codes[which], 0))  # (g, b)
+        own = xp.where(block.beside[which] < 0, 0, block.beside[which])  # (g, b)
         table, size = sums[clusters].reshape(*shape, n), mass[clusters].reshape(shape)
         means = table / size[:, :, None]
         means[first, own, row] = xp.inf
@@ -38,8 +38,8 @@ def widths_from_sums(
             singleton=singleton,
             xp=xp,
         )
-    if (block.codes < 0).any():
-        widths[space.asarray(block.codes < 0)] = xp.nan
+    if block.codes.min(initial=0) < 0:
+        widths[block.beside < 0] = xp.nan
     return widths
 
 
