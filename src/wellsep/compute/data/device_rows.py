@@ -152,12 +152,6 @@ class DeviceSpace(Space):
     def narrow(self, values: Any) -> Any:
         return self.xp.astype(values, self.X.dtype)
 
-    def take(self, rows: np.ndarray) -> Any:
-        return self.xp.take(self.X, self.asarray(rows.astype(np.int64)), axis=0)
-
-    def dense(self, rows: np.ndarray) -> np.ndarray:
-        return host(self.take(rows)).astype(np.float64)
-
     def norms(self) -> Any:
         xp, X = self.xp, self.X
         blocks = row_blocks(self.n, self.d, DEVICE_BLOCK)
@@ -222,13 +216,6 @@ class DeviceSpace(Space):
             else:
                 total = total + self.cluster_sums(self.X, own[None], np.array([n_codes]), weight)
         return host(total)
-
-    def running_sum(self, values: Any) -> Any:
-        return self.xp.cumulative_sum(values)
-
-    def code_masses(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
-        given = None if weights is None else self.xp.astype(weights, self.xp.float64)
-        return host(self.xp.bincount(codes, given, n_codes)).astype(np.float64)
 
 
 def positive(squares: Any, xp: Any) -> Any:

@@ -263,13 +263,9 @@ class Space:
         """Values beside X in its float type."""
         return values.astype(self.X.dtype, order="C", copy=False)
 
-    def take(self, rows: np.ndarray) -> Any:
-        """Some rows by number, beside X."""
-        return self.X[rows]
-
     def dense(self, rows: np.ndarray) -> np.ndarray:
         """Some rows by number, in float64 on the host."""
-        return self.X[rows].astype(np.float64)
+        return host(self.X[self.index(rows)]).astype(np.float64)
 
     def norms(self) -> Any:
         """(n,) squared length of each row, beside X; float64 on the host."""
@@ -346,10 +342,9 @@ near=array([1., 1.]), far=array([49.,  9.]))
 
     def code_masses(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
         """(n_codes,) summed weights (None: counts) of each code, in float64 on the host."""
-        return np.bincount(codes, weights, n_codes).astype(np.float64)
-
-    def running_sum(self, values: Any) -> Any:
-        return np.cumsum(values)
+        xp = self.xp
+        given = None if weights is None else xp.astype(weights, xp.float64, copy=False)
+        return host(xp.bincount(codes, given, n_codes)).astype(np.float64)
 
     def row_blocks(
         self, width: int, copies: int = 3, most: int | None = None, beside: bool = False

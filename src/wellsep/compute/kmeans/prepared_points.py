@@ -276,7 +276,7 @@ class Points:
 
     def rows_at_shares(self, mass: Any, shares: np.ndarray) -> tuple[np.ndarray, float]:
         """Where the running sum of ``mass`` passes these shares of the total, and the total."""
-        course = self.space.running_sum(mass)
+        course = self.space.xp.cumsum(mass, 0)
         total = float(course[-1])
         targets = self.space.beside(shares * total)
         rows = to_numpy(self.space.xp.searchsorted(course, targets, side="right"))

@@ -152,7 +152,7 @@ class CentreState:
         at, total = self.points.rows_at_shares(self.near[rows] * weights, np.array([share]))
         if not total > 0.0:
             return none
-        X = space.take(rows)
+        X = space.X[rows]
         across = self.points.take(rows[at])[0] - center
         level, found = float(across @ center), none
         for _ in range(steps + 1):
