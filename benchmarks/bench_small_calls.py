@@ -131,6 +131,33 @@ def bench_sparse() -> bool:
     )
 
 
+def bench_given() -> bool:
+    X, y = make_blobs(2000, 8, centers=5, random_state=0)
+    D = pairwise_distances(X)
+    return compare(
+        "silhouette of 2,000 × 2,000 distances",
+        lambda: ws.silhouette_score(D, y, metric="precomputed"),
+        lambda: silhouette_score(D, y, metric="precomputed"),
+        baseline="scikit-learn",
+    )
+
+
+def bench_dbcv() -> bool:
+    """Up to 2,048 objects of a cluster share a table; more are worked on by blocks."""
+
+    def score(n: int) -> Callable[[], float]:
+        X, y = make_blobs([n, 50], 8, centers=[[0.0] * 8, [30.0] * 8], random_state=0)
+        return lambda: ws.dbcv_score(X, y)
+
+    return compare(
+        "DBCV with a cluster of 2,040 objects, of 8 features",
+        score(2040),
+        score(2060),
+        baseline="ours with a cluster of 2,060",
+        tolerance=np.inf,
+    )
+
+
 def bench_choose_k() -> bool:
     X, _ = make_blobs(1000, 8, centers=5, random_state=0)
 
@@ -157,7 +184,7 @@ def main() -> int:
     ):
         package = peer(name)
         met += [] if package is None else list(bench(package))
-    met += [bench_sparse(), bench_choose_k()]
+    met += [bench_sparse(), bench_given(), bench_dbcv(), bench_choose_k()]
     return 0 if all(met) else 1
 
 

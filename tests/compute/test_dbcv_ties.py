@@ -170,7 +170,7 @@ def _value_in_another_form(X, y, form, monkeypatch):
     if form == "one of many":
         return ws.score_partitions(X, [y, y // 2, y % 2, (y > 0) + 0], ["dbcv"]).values[0, 0]
     if form == "blocks":
-        monkeypatch.setattr(density_trees, "SHARED", 2)
+        monkeypatch.setattr(density_trees, "LARGE", 2)
         return ws.dbcv_score(X, y)
     order = rng.permutation(len(X))
     return ws.dbcv_score(ws.Distances(cdist(X[order], X[order])), y[order], d=X.shape[1])

@@ -304,8 +304,8 @@ def _many(seed=0, n=150, d=3):
 @pytest.mark.parametrize(
     "sizes",
     [
-        {"SHARED": 60},
-        {"SHARED": 20, "TOGETHER": 40},
+        {"SHARED": 60, "LARGE": 60},
+        {"SHARED": 20, "LARGE": 20, "TOGETHER": 40},
         {"BLOCK": 7},
         {"NARROW": 1},
         {"TOGETHER": 1},

@@ -31,6 +31,7 @@ from wellsep.compute.statistics.spanning_tree import (
 
 PLACES = 1 << PLACE_BITS // 2  # two such places fit into the last bits of a number
 SHARED = PLACES  # objects; so many have one table of distances
+LARGE = 1200  # objects of a cluster whose tree grows faster by blocks than in a table
 TOGETHER = 128  # objects of small clusters whose trees grow in one table
 BLOCK = 256  # inner objects of a block whose reach is looked for
 NARROW = 128  # columns; up to so many, distances are computed again sooner than picked from a table
@@ -184,10 +185,10 @@ def _grow(
     for batch in _batches(clusters):
         sizes = np.array([len(clusters[k]) for k in batch])
         members = np.concatenate([clusters[k] for k in batch])
-        if sizes[0] > SHARED:
-            grown = [_by_blocks(pairs.take(members), d, jobs)]
-        elif table is not None:
+        if table is not None:
             grown = _side_by_side(table[members[:, None], members], sizes, d)
+        elif sizes[0] > LARGE:
+            grown = [_by_blocks(pairs.take(members), d, jobs)]
         else:
             with one_blas_thread():
                 squares = pairs.take(members).plain(slice(None), slice(None))
@@ -203,7 +204,7 @@ def _batches(clusters: list[np.ndarray]) -> Iterator[list[int]]:
     room = TOGETHER
     several = [k for k, members in enumerate(clusters) if len(members) > 1]
     for k in sorted(several, key=lambda k: (len(clusters[k]), clusters[k][0])):
-        if batch and len(clusters[k]) > min(room, SHARED):
+        if batch and len(clusters[k]) > min(room, LARGE):
             yield batch
             batch, room = [], TOGETHER
         batch.append(k)
