@@ -45,13 +45,13 @@ def content(value: Any) -> Any:
         return {str(key): content(one) for key, one in value.items() if key not in TIMES}
     if isinstance(value, list | tuple | set | frozenset):
         return [content(one) for one in value]
+    if hasattr(value, "fit"):  # many estimators are dataclasses: their results are not fields
+        return {name: content(one) for name, one in vars(value).items() if name.endswith("_")}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = (field.name for field in dataclasses.fields(value))
         return {name: content(getattr(value, name)) for name in fields if name not in TIMES}
     if isinstance(value, str | bytes | bool | int | float | None | Path):
         return repr(value)
-    if hasattr(value, "fit"):
-        return {name: content(one) for name, one in vars(value).items() if name.endswith("_")}
     return type(value).__name__
 
 
