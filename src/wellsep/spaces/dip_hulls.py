@@ -18,7 +18,7 @@ import numpy as np
 BLOCK = 16  # points that are kept or dropped together
 FEW = 64  # points that a scan in plain Python takes faster than NumPy's calls begin
 MANY = 4096  # points from which sorting out blocks is faster than looking at every point
-
+HUGE = 1e300  # beyond it values are halved twice, so that their differences stay finite
 
 Knots = tuple[np.ndarray, np.ndarray]  # places and heights of the vertices of a hull
 
@@ -153,3 +153,25 @@ def dip_of_steps(v: np.ndarray, below: np.ndarray, upto: np.ndarray) -> Dip:
         height = _excess(x[after], low[after], (-xm[::-1], -high_m[::-1]), height, -1.0)
         first, last = first + int(start), first + int(stop)
     return Dip(height, first, last)
+
+
+def steps_of(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct values of an ordered sample, and how many objects are below and up to each."""
+    n = len(ordered)
+    new = ordered[1:] != ordered[:-1]
+    if new.all():
+        return ordered, np.arange(0.0, n), np.arange(1.0, n + 1.0)
+    begins = np.concatenate(([0], np.flatnonzero(new) + 1))
+    steps = np.append(begins, n).astype(np.float64)
+    return ordered[begins], steps[:-1], steps[1:]
+
+
+def dips_of_rows(rows: np.ndarray) -> np.ndarray:
+    """Of each row of ascending values: twice the dip, in objects, and the modal interval."""
+    dips = np.empty((len(rows), 3))
+    for r, row in enumerate(rows):
+        v, below, upto = steps_of(row)
+        huge = max(-v.item(0), v.item(-1)) > HUGE
+        height, first, last = dip_of_steps(v * 0.25 if huge else v, below, upto)
+        dips[r] = height, v[first], v[last]
+    return dips

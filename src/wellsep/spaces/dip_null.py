@@ -18,7 +18,7 @@ from wellsep._checks.arrays import kernels_wanted
 from wellsep._checks.values import check_generator
 from wellsep.compute.engine.kernel_choice import compiled_pays
 from wellsep.compute.kernels import load
-from wellsep.spaces.dip_hulls import dip_of_steps
+from wellsep.spaces.dip_hulls import dips_of_rows
 
 CHUNK = 1 << 17  # values simulated at a time: a megabyte stays in the processor's cache
 PER_SAMPLE = 20_000  # NumPy's calls cost a sample as much as so many of its values
@@ -57,7 +57,7 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
     heights = np.ones(n_simulations)
     if n <= 3:  # three points in any position are 1/(2n) from a unimodal function
         return heights / (2 * n)
-    dips, upto = compiled_dips(n_simulations, n), np.arange(1.0, n + 1.0)
+    dips = quickest_dips(n_simulations, n)
     n_rows = max(1, CHUNK // n)
     for start in range(0, n_simulations, n_rows):
         stop = min(start + n_rows, n_simulations)
@@ -66,18 +66,15 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
         np.maximum(spacings, 4 * n * np.finfo(float).eps, out=spacings)
         rows = np.zeros((stop - start, n))
         np.cumsum(spacings, axis=1, out=rows[:, 1:])
-        if dips is None:
-            heights[start:stop] = [dip_of_steps(row, upto - 1.0, upto).height for row in rows]
-        else:
-            heights[start:stop] = dips(rows)[:, 0]
+        heights[start:stop] = dips(rows)[:, 0]
     return heights / (2 * n)
 
 
-def compiled_dips(n_rows: int, n: int) -> Callable[[np.ndarray], np.ndarray] | None:
-    """The compiled function for so many more samples of n values; None where it does not pay."""
+def quickest_dips(n_rows: int, n: int) -> Callable[[np.ndarray], np.ndarray]:
+    """The function for so many more samples of n values: the compiled one where that pays."""
     work = float(ADDITIONS) * n_rows * (PER_SAMPLE + n)
     if not (kernels_wanted() and compiled_pays(work)):
-        return None
+        return dips_of_rows
     return load("wellsep.spaces.dip_numba").dips_of_rows
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from wellsep.spaces.dip_hulls import BLOCK
+from wellsep.spaces.dip_hulls import BLOCK, HUGE
 
 
 @njit(cache=True, error_model="numpy")
@@ -71,6 +71,49 @@ def _hull(
 
 
 @njit(cache=True, error_model="numpy")
+def _widest(
+    v: np.ndarray, y: np.ndarray, hull: np.ndarray, n: int, line: np.ndarray, knots: np.ndarray
+) -> tuple[float, int, int]:
+    """The largest distance of the n vertices of a hull of y to the line through the knots.
+
+    With the place of the vertex in its hull, and that of the first knot not before it.
+    """
+    widest, vertex, knot = -1.0, 0, 0
+    k = 0
+    for j in range(n):
+        i = hull[j]
+        while knots[k] < i:
+            k += 1
+        c = knots[k]
+        across = line[c]
+        if c > i:
+            a = knots[k - 1]
+            across = line[a] + (line[c] - line[a]) / (v[c] - v[a]) * (v[i] - v[a])
+        if abs(across - y[i]) > widest:
+            widest, vertex, knot = abs(across - y[i]), j, k
+    return widest, vertex, knot
+
+
+@njit(cache=True, error_model="numpy")
+def _excess(
+    v: np.ndarray, y: np.ndarray, line: np.ndarray, knots: np.ndarray, sign: float, least: float
+) -> float:
+    """The largest height of y above (sign 1) or below (-1) the line through the knots, or least."""
+    for k in range(len(knots) - 1):
+        a, c = knots[k], knots[k + 1]
+        outer = a if sign > 0 else c  # the other end may carry the mode
+        least = max(least, sign * (y[outer] - line[outer]))
+        slope = (line[c] - line[a]) / (v[c] - v[a])
+        for p in range(a + 1, c, BLOCK):
+            q = min(p + BLOCK, c)
+            near, far = (q - 1, p) if sign > 0 else (p, q - 1)
+            if sign * (y[near] - (line[a] + slope * (v[far] - v[a]))) > least:
+                for i in range(p, q):
+                    least = max(least, sign * (y[i] - (line[a] + slope * (v[i] - v[a]))))
+    return least
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
 def dip_of_steps(
     v: np.ndarray, below: np.ndarray, upto: np.ndarray, scratch: np.ndarray
 ) -> tuple[float, int, int]:
@@ -80,62 +123,15 @@ def dip_of_steps(
     while first < last and upto[last] - below[first] > height:
         n_g = _hull(v, below, 1.0, first, last, points, rough, g)
         n_m = _hull(v, upto, -1.0, first, last, points, rough, m)
-
-        apart_g, start_g, stop_g = -1.0, first, last
-        k = 0
-        for j in range(n_g):
-            i = g[j]
-            while m[k] < i:
-                k += 1
-            majorant = upto[i]
-            if m[k] > i:
-                a, c = m[k - 1], m[k]
-                majorant = upto[a] + (upto[c] - upto[a]) / (v[c] - v[a]) * (v[i] - v[a])
-            if majorant - below[i] > apart_g:
-                apart_g, start_g, stop_g = majorant - below[i], i, m[k]
-        apart_m, start_m, stop_m = -1.0, first, last
-        k = 0
-        for j in range(n_m):
-            i = m[j]
-            while k < n_g - 1 and g[k + 1] <= i:
-                k += 1
-            a = g[k]
-            minorant = below[a]
-            if a < i:
-                c = g[k + 1]
-                minorant += (below[c] - below[a]) / (v[c] - v[a]) * (v[i] - v[a])
-            if upto[i] - minorant > apart_m:
-                apart_m, start_m, stop_m = upto[i] - minorant, a, i
+        apart_g, start, stop = _widest(v, below, g, n_g, upto, m)
+        apart_m, stop_m, start_m = _widest(v, upto, m, n_m, below, g)
         if max(apart_g, apart_m) <= height:
             break
-        if apart_g > apart_m:
-            start, stop = start_g, stop_g
-        else:
-            start, stop = start_m, stop_m
-
-        for j in range(n_g - 1):
-            a, c = g[j], g[j + 1]
-            if a >= start:
-                break
-            height = max(height, upto[a] - below[a])
-            slope = (below[c] - below[a]) / (v[c] - v[a])
-            for p in range(a + 1, c, BLOCK):
-                q = min(p + BLOCK, c)
-                if upto[q - 1] - below[a] - slope * (v[p] - v[a]) > height:
-                    for i in range(p, q):
-                        height = max(height, upto[i] - below[a] - slope * (v[i] - v[a]))
-        for j in range(n_m - 1, 0, -1):
-            a, c = m[j - 1], m[j]
-            if c <= stop:
-                break
-            height = max(height, upto[c] - below[c])
-            slope = (upto[c] - upto[a]) / (v[c] - v[a])
-            for p in range(a + 1, c, BLOCK):
-                q = min(p + BLOCK, c)
-                if upto[a] + slope * (v[q - 1] - v[a]) - below[p] > height:
-                    for i in range(p, q):
-                        height = max(height, upto[a] + slope * (v[i] - v[a]) - below[i])
-        first, last = start, stop
+        if apart_g <= apart_m:
+            start, stop = start_m - (g[start_m] > m[stop_m]), stop_m
+        height = _excess(v, upto, below, g[: start + 1], 1.0, height)
+        height = _excess(v, below, upto, m[stop:n_m], -1.0, height)
+        first, last = g[start], m[stop]
     return height, first, last
 
 
@@ -148,18 +144,20 @@ def dips_of_rows(rows: np.ndarray) -> np.ndarray:
     n = rows.shape[1]
     steps = np.empty(n + 1)
     scratch = np.empty((4, n), np.int32)
-    found = np.empty((rows.shape[0], 3))
+    dips = np.empty((rows.shape[0], 3))
     steps[0], steps[1] = 0.0, 1.0
     for r in range(rows.shape[0]):
         v = rows[r]
+        unit = 0.25 if max(-v[0], v[n - 1]) > HUGE else 1.0
         k = 0
         before = v[0]
+        v[0] *= unit
         for i in range(1, n):  # without a branch, which ties would make hard to foresee
             value = v[i]
             k += value != before
-            v[k], steps[k + 1], before = value, i + 1.0, value
+            v[k], steps[k + 1], before = value * unit, i + 1.0, value
         k += 1
         height, first, last = dip_of_steps(v[:k], steps[:k], steps[1 : k + 1], scratch)
         # One by one: a row from a tuple takes numba four seconds more to compile.
-        found[r, 0], found[r, 1], found[r, 2] = height, v[first], v[last]
-    return found
+        dips[r, 0], dips[r, 1], dips[r, 2] = height, v[first] / unit, v[last] / unit
+    return dips
