@@ -10,7 +10,6 @@ from wellsep._checks.arrays import UndefinedIndex, check_choice
 from wellsep.compute.data.opening import TAKEN
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
-from wellsep.compute.statistics.ranked_sums import SelectedSums
 from wellsep.indices.registry import index
 from wellsep.indices.scoring import score_one
 
@@ -19,11 +18,11 @@ VARIANTS = ("hubert-levin", "nbclust")
 
 def _wants_c_index(variant: str = "hubert-levin", metric: Any = "euclidean") -> dict[str, Want]:
     check_choice("variant", variant, VARIANTS)
-    wanted = {"within": want("within_distances", metric=metric)}
+    within = want("within_distances", metric=metric)
     if variant == "hubert-levin":
-        return {**wanted, "selected": want("selected_sums", metric=metric)}
+        return {"within": within, "selected": want("selected_sums", metric=metric)}
     return {
-        **wanted,
+        "within": within,
         "clusters": want("clusters"),
         "nearest": want("nearest_within", metric=metric),
         "farthest": want("farthest_within", metric=metric),
@@ -49,18 +48,11 @@ def _wants_c_index(variant: str = "hubert-levin", metric: Any = "euclidean") -> 
     "index and may prefer corrupted labels.",
 )
 def _c_index(
-    within: float,
-    selected: SelectedSums | None = None,
-    clusters: Clusters | None = None,
-    nearest: float = np.inf,
-    farthest: float = 0.0,
-    *,
-    variant: str = "hubert-levin",
-    metric: Any = "euclidean",
+    within: float, *, variant: str = "hubert-levin", metric: Any = "euclidean", **found: Any
 ) -> float:
     if variant == "nbclust":
-        return _nbclust(within, clusters, nearest, farthest)  # type: ignore[arg-type]
-    count, total, smallest, largest = selected  # type: ignore[misc]
+        return _nbclust(within, **found)
+    count, total, smallest, largest = found["selected"]
     if not largest - smallest > 1e-14 * largest:
         raise UndefinedIndex(
             "all distances are equal" if count < total else "all pairs lie within clusters"
@@ -73,12 +65,11 @@ def _nbclust(within: float, clusters: Clusters, nearest: float, farthest: float)
     """(S_W − N_W a)/(N_W (b − a)) with the extremes of the distances within clusters."""
     size = clusters.counts
     pairs = float((size * (size - 1) // 2).sum())
-    low, high = nearest, farthest
     if (size == 1).any():  # NbClust puts the constant 1 into both for a cluster of one object
-        low, high = min(low, 1.0), max(high, 1.0)
-    if not high > low:
+        nearest, farthest = min(nearest, 1.0), max(farthest, 1.0)
+    if not farthest > nearest:
         raise UndefinedIndex("all distances within clusters are equal")
-    return float((within - pairs * low) / (pairs * (high - low)))
+    return float((within - pairs * nearest) / (pairs * (farthest - nearest)))
 
 
 def c_index_score(

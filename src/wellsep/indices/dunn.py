@@ -147,58 +147,46 @@ def _wants_generalized(
 )
 def _generalized_dunn(
     clusters: Clusters,
-    nearest: float = np.inf,
-    linkage: float = np.inf,
-    sums: np.ndarray | None = None,
-    to_centres: np.ndarray | None = None,
-    farthest: float = 0.0,
-    radii: np.ndarray | None = None,
     *,
     separation: str = "average",
     diameter: str = "average",
     metric: Any = "euclidean",
+    **found: Any,
 ) -> float:
+    """``found`` holds the statistics that this separation and this diameter need."""
     if separation == "single":  # the numbers are Bezdek and Pal's: δ1
-        apart = nearest
+        apart = found["nearest"]
     elif separation in ("complete", "hausdorff"):  # δ2, δ6
-        apart = linkage
+        apart = found["linkage"]
     else:
-        table = _separations(separation, clusters, sums, to_centres, radii)
+        table = _separations(separation, clusters, found)
         apart = float(table[~np.eye(len(table), dtype=bool)].min())
     if diameter == "complete":
-        return _ratio(apart, farthest)
-    return _ratio(apart, float(_diameters(diameter, clusters, sums, radii).max()))
+        return _ratio(apart, found["farthest"])
+    return _ratio(apart, float(_diameters(diameter, clusters, found).max()))
 
 
-def _separations(
-    name: str,
-    clusters: Clusters,
-    sums: np.ndarray | None,
-    to_centres: np.ndarray | None,
-    radii: np.ndarray | None,
-) -> np.ndarray:
+def _separations(name: str, clusters: Clusters, found: dict[str, Any]) -> np.ndarray:
     """(K, K) distances of clusters."""
     mass = clusters.mass
     check_square(len(mass))
     if name == "average":  # δ3
-        return sums / np.outer(mass, mass)
+        return found["sums"] / np.outer(mass, mass)
     if name == "centroid":  # δ4
         return centre_distances(clusters.centers)
     if name == "own-centroids":  # GDI5j of clusterCrit and genieclust
-        totals = np.broadcast_to(mass * np.asarray(radii), (len(mass),) * 2)
+        totals = np.broadcast_to(mass * found["radii"], (len(mass),) * 2)
     else:  # δ5: to the centroid of the other
-        totals = np.asarray(to_centres)
+        totals = found["to_centres"]
     return (totals + totals.T) / (mass[:, None] + mass)
 
 
-def _diameters(
-    name: str, clusters: Clusters, sums: np.ndarray | None, radii: np.ndarray | None
-) -> np.ndarray:
+def _diameters(name: str, clusters: Clusters, found: dict[str, Any]) -> np.ndarray:
     """(K,); 0 for a cluster of one object."""
     if name == "centroid":  # Δ3
-        return 2 * np.asarray(radii)
+        return 2 * found["radii"]
     ordered_pairs = clusters.mass * (clusters.mass - 1)
-    total = np.diagonal(np.asarray(sums))  # every pair twice
+    total = np.diagonal(found["sums"])  # every pair twice
     mean = np.divide(total, ordered_pairs, out=np.zeros_like(total), where=ordered_pairs > 0)
     return mean / 2 if name == "half-average" else mean  # Δ2
 

@@ -117,11 +117,10 @@ class Index:
             )
         return {**params, "metric": own_metric}
 
-    def price_for(self, partitions: Partitions, m: int) -> Price | None:
-        """What the noise of a partition costs; None where it has none, or noise is not priced."""
-        if not partitions.priced or self.price is None or partitions.coverage[m] == 1:
-            return None
-        return PRICES[self.price]
+    def price_for(self, partitions: Partitions, m: int) -> Price:
+        """What the noise of a partition costs; nothing where it has none, or is not priced."""
+        costs = partitions.priced and partitions.coverage[m] < 1
+        return PRICES[self.price if costs and self.price is not None else "included"]
 
     def label(self, params: Mapping[str, Any]) -> str:
         """The name as shown: parameters that differ from the default are spelled out."""
@@ -173,18 +172,15 @@ class Registry(Mapping[str, Index]):
         check_choice("direction", index.direction, (1, -1))
         for law in index.laws:
             check_choice("laws", law, LAWS)
-        _check_price(index)
+        check_choice("price", index.price, (None, *PRICES))
+        price = PRICES.get(index.price) if index.price else None
+        if price and not price.suits(index.direction, index.range):
+            raise ValueError(
+                f"price must be None or suit direction and range of {index.name!r}, got "
+                f"{index.price!r}; that is for indices of this kind: {price.rule}."
+            )
         self._entries[index.name] = index
         return index
-
-
-def _check_price(index: Index) -> None:
-    check_choice("price", index.price, (None, *PRICES))
-    if index.price is not None and not PRICES[index.price].suits(index.direction, index.range):
-        raise ValueError(
-            f"price must be None or suit direction and range of {index.name!r}, got "
-            f"{index.price!r}; that is for indices of this kind: {PRICES[index.price].rule}."
-        )
 
 
 INDICES = Registry()
@@ -192,11 +188,11 @@ INDICES = Registry()
 
 def refuse_unpriced(asked: Iterable[tuple[Index, Any]], partitions: Partitions) -> None:
     """An index without a price cannot compare partitions that have noise."""
-    noisy = np.flatnonzero(partitions.coverage < 1)
-    if not partitions.priced or not len(noisy):
+    if not partitions.priced:
         return
+    noisy = np.flatnonzero(partitions.coverage < 1)
     for index, _ in asked:
-        if index.price is None:
+        if index.price is None and len(noisy):
             usable = ", ".join(name for name in INDICES if INDICES[name].price)
             raise ValueError(
                 f"noise must not be 'penalize' for {index.name!r}, which has no rule for the noise "

@@ -112,7 +112,10 @@ class PartitionScores(Views, row_names="partition"):
             for name, values in zip(self.names[:MOST_FACTS], self.values, strict=False)
         ]
         more = len(self.names) - len(rows)
-        lines = [_cut(line) for line in (f"PartitionScores({head}", *rows)]
+        lines = [
+            line if len(line) < LONGEST else line[: LONGEST - 2] + "…"
+            for line in (f"PartitionScores({head}", *rows)
+        ]
         return "\n".join([*lines, f"  … and {more} more"] if more else lines) + ")"
 
     __str__ = __repr__  # the values are what was asked for
@@ -125,7 +128,3 @@ class PartitionScores(Views, row_names="partition"):
         signs = zip(self.indices, self.directions, strict=True)
         arrows = {index: " ↑" if sign > 0 else " ↓" for index, sign in signs}
         return {name + arrows.get(name, ""): values for name, values in table.items()}
-
-
-def _cut(line: str) -> str:
-    return line if len(line) < LONGEST else line[: LONGEST - 2] + "…"

@@ -114,7 +114,8 @@ def open_task(
 ) -> AnyTask:
     """Check X, labels, weights and centres for these indices; in memory or on Dask."""
     if is_dask(X):
-        return _task_on_dask(X, labels, asked, sample_weight, noise, device, centers)
+        task = _task_on_dask(X, labels, asked, sample_weight, noise, device)
+        return task if centers is None else _with_centers(task, centers, task.partitions)
     data, weights = as_distances(X, asked), None
     if not isinstance(data, PairSpace):
         data = check_data(data, sparse=True)
@@ -127,15 +128,26 @@ def open_task(
     partitions = Partitions.from_labels(labels, n_objects=data.shape[0], noise=noise)
     counted = partitions if weights is None else drop_weightless(partitions, weights)
     space = open_space(data, device=device, n_jobs=n_jobs)
+    task = Task(space, counted, weights)
     if centers is None:
-        return Task(space, counted, weights)
+        return task
     if is_torch(centers) != is_torch(data) and not isinstance(centers, list):
-        kinds = f"{type(data).__module__}.{type(data).__name__}", type(centers).__name__
-        raise TypeError(f"centers must be of X's array kind {kinds[0]}, got {kinds[1]}.")
-    table = _check_centers(centers, len(partitions.classes[0]), data.shape[1])
-    if len(counted.classes[0]) < len(table):
-        table = table[np.isin(partitions.classes[0], counted.classes[0])]
-    return Task(space, counted, weights, (table / space.unit,))
+        kind = f"{type(data).__module__}.{type(data).__name__}"
+        raise TypeError(f"centers must be of X's array kind {kind}, got {type(centers).__name__}.")
+    return _with_centers(task, centers, partitions)
+
+
+def _with_centers(task: AnyTask, centers: Any, given: Partitions) -> AnyTask:
+    """The task with these centres, one per cluster of the given partition, in place of means."""
+    table: np.ndarray = check_data(to_numpy(centers, "centers"), name="centers").astype(np.float64)
+    known, shape = given.classes[0], (len(given.classes[0]), task.space.d)
+    if table.shape != shape:
+        raise ValueError(
+            f"centers must have one row per cluster and X's columns, {shape}, "
+            f"got {table.shape}; rows follow the sorted labels."
+        )
+    kept = np.isin(known, task.partitions.classes[0])
+    return task._replace(centers=(table[kept] / task.space.unit,))
 
 
 def _task_on_dask(
@@ -145,7 +157,6 @@ def _task_on_dask(
     sample_weight: Any,
     noise: str,
     device: Any,
-    centers: Any,
 ) -> AnyTask:
     """Rows, codes and weights in chunks; nothing but the distinct labels is gathered."""
     for index, params in asked:
@@ -164,10 +175,7 @@ def _task_on_dask(
         _refuse_weights(asked)
     engine = load("wellsep.compute.engine.dask.engine")
     task: AnyTask = engine.open_task(X, labels, sample_weight, noise)
-    if centers is None:
-        return task
-    table = _check_centers(centers, len(task.partitions.classes[0]), task.space.d)
-    return task._replace(centers=(table / task.space.unit,))
+    return task
 
 
 def on_dask(index: Index, params: Mapping[str, Any] | None = None) -> bool:
@@ -203,8 +211,7 @@ def evaluate_and_keep(
 ) -> tuple[PartitionScores, list[Any]]:
     """The scores, and one statistic of the same pass for each partition; None if not scored."""
     partitions = task.partitions
-    if partitions.priced:
-        refuse_unpriced(asked, partitions)
+    refuse_unpriced(asked, partitions)
     labels = tuple(index.label(params) for index, params in asked)
     asked = [(index, index.in_space(params, task.space.own_metric)) for index, params in asked]
     refusals = np.array(
@@ -222,15 +229,14 @@ def evaluate_and_keep(
         wants = [w for needed in needs for w in needed.values()]
         noisiest = int(partitions.coverage.argmin())
         for index, _ in asked:
-            price = index.price_for(partitions, noisiest)
-            wants += () if price is None else price.wants.values()
+            wants += index.price_for(partitions, noisiest).wants.values()
         found = gather(some, wants if keep is None else [*wants, keep])
         for place, m in enumerate(scored):  # a partition, and where its statistics are
             kept[m] = None if keep is None else found[keep][place]
             for i in np.flatnonzero(defined[m]).tolist():
                 try:
                     price = asked[i][0].price_for(partitions, m)
-                    values[m, i] = _value(*asked[i], needs[i], price, found, place)
+                    values[m, i] = _value(asked[i], needs[i], price, found, place)
                 except UndefinedIndex as reason:
                     reasons[m, i] = str(reason)
     scores = PartitionScores(
@@ -245,14 +251,10 @@ def evaluate_and_keep(
     return scores, kept
 
 
-def _value(
-    index: Index, params: dict[str, Any], needs: dict[str, Want], price: Price | None, found: Any,
-    place: int,
-) -> Any:  # fmt: skip
+def _value(asked: ParsedIndex, needs: dict[str, Want], price: Price, found: Any, place: int) -> Any:
     """The formula on the statistics of one partition; noise is paid for where it has a price."""
+    index, params = asked
     value = index.formula(**{name: found[w][place] for name, w in needs.items()}, **params)
-    if price is None:
-        return value
     return price.apply(value, {name: found[w][place] for name, w in price.wants.items()})
 
 
@@ -293,17 +295,16 @@ def score_one(
     X: Any,
     labels: Any,
     params: Mapping[str, Any],
-    sample_weight: Any = None,
-    noise: str = "exclude",
-    device: Any = None,
-    centers: Any = None,
+    *options: Any,
     undefined: str = "raise",
 ) -> float:
-    """One index of one partition; where it has no value, raises ``UndefinedIndex`` or gives NaN."""
+    """One index of one partition; where it has no value, raises ``UndefinedIndex`` or gives NaN.
+
+    The options are those of `one_task`.
+    """
     check_choice("undefined", undefined, ("raise", "nan"))
-    task, index, full = one_task(name, X, labels, params, sample_weight, noise, device, centers)
-    if task.partitions.priced:
-        refuse_unpriced([(index, full)], task.partitions)
+    task, index, full = one_task(name, X, labels, params, *options)
+    refuse_unpriced([(index, full)], task.partitions)
     reason = _not_scorable(task, 0, index)
     try:
         if reason:
@@ -313,8 +314,8 @@ def score_one(
                 "are 2 to n_samples - 1 (inclusive)"
             )
         needs, price = index.wants(**full), index.price_for(task.partitions, 0)
-        wants = [*needs.values(), *(() if price is None else price.wants.values())]
-        return float(_value(index, full, needs, price, gather(task, wants), 0))
+        found = gather(task, [*needs.values(), *price.wants.values()])
+        return float(_value((index, full), needs, price, found, 0))
     except UndefinedIndex as error:
         if undefined == "nan":
             return float("nan")
@@ -372,9 +373,7 @@ def one_task(
             f"labels must be one clustering here, got {len(task.partitions)}; score many with "
             "wellsep.score_partitions."
         )
-    if task.space.own_metric is not None:
-        full = index.in_space(full, task.space.own_metric)
-    return task, index, full
+    return task, index, index.in_space(full, task.space.own_metric)
 
 
 def one_task_of_values(
@@ -384,16 +383,15 @@ def one_task_of_values(
     params: Mapping[str, Any],
     sample_weight: Any,
     noise: str,
-    device: Any = None,
-    centers: Any = None,
+    *options: Any,
     minimum: int = 0,
 ) -> tuple[AnyTask, Index, dict[str, Any]]:
-    """Open one partition whose objects or clusters get a value each: noise has no price there."""
+    """`one_task` whose objects or clusters get a value each: noise has no price there."""
     check_choice("noise", noise, VALUE_POLICIES)
-    task, index, full = one_task(name, X, labels, params, sample_weight, noise, device, centers)
-    if (k := task.partitions.n_clusters[0]) < minimum:
+    opened = one_task(name, X, labels, params, sample_weight, noise, *options)
+    if (k := opened[0].partitions.n_clusters[0]) < minimum:
         raise UndefinedIndex(f"labels must hold at least {minimum} clusters, got {k}.")
-    return task, index, full
+    return opened
 
 
 def statistics_of_one(task: AnyTask, index: Index, params: dict[str, Any]) -> dict[str, Any]:
@@ -409,13 +407,3 @@ def values_of_objects(task: AnyTask, wanted: Want) -> Any:
     """(n,) one value per object of the only partition; a lazy dask array where X is one."""
     each = wanted.each()
     return gather(task, [each])[each][0]
-
-
-def _check_centers(centers: Any, k: int, d: int) -> np.ndarray:
-    table: np.ndarray = check_data(to_numpy(centers, "centers"), name="centers").astype(np.float64)
-    if table.shape != (k, d):
-        raise ValueError(
-            f"centers must have one row per cluster and X's columns, ({k}, {d}), "
-            f"got {table.shape}; rows follow the sorted labels."
-        )
-    return table

@@ -35,27 +35,22 @@ def spectrum_of(X: Any) -> Spectrum:
     """
     if not isinstance(X, PairSpace):
         X = check_data(X, sparse=True)
-    n = X.shape[0]
-    if has_columns(X):
-        X = to_numpy(X)
-        drawn = drawn_objects(n, MOST_OBJECTS if X.shape[1] <= WIDE else WIDE)
-        values = eigenvalues(X[drawn] if len(drawn) < n else X)
-    else:
-        drawn = drawn_objects(n, WIDE)
-        values = _kept(eigvalsh(centred_gram(X, drawn))[::-1])
+    dense, (n, d) = has_columns(X), X.shape
+    drawn = drawn_objects(n, MOST_OBJECTS if dense and d <= WIDE else WIDE)
+    values = eigenvalues(to_numpy(X)[drawn]) if dense else _shares(centred_gram(X, drawn))
     return Spectrum(round(rankme(values), 12), round(alpha_req(values), 12) + 0.0, len(drawn))
 
 
 def eigenvalues(X: np.ndarray) -> np.ndarray:
     """Eigenvalues of the covariance over the largest, descending; those of rounding left out."""
-    columns = columns_of(X)
-    span = columns.span.max(initial=0)
-    Z = (X - columns.mean) / (span or 1)  # keeps squares from overflowing; only ratios matter
-    return _kept(eigvalsh(Z.T @ Z if Z.shape[1] <= len(Z) else Z @ Z.T)[::-1])
+    mean, span, _ = columns_of(X)
+    Z = (X - mean) / (span.max(initial=0) or 1)  # keeps squares from overflowing; ratios matter
+    return _shares(Z.T @ Z if Z.shape[1] <= len(Z) else Z @ Z.T)
 
 
-def _kept(values: np.ndarray) -> np.ndarray:
+def _shares(moments: np.ndarray) -> np.ndarray:
     """Eigenvalues over the largest; those of rounding, and negative ones, are left out."""
+    values = eigvalsh(moments)[::-1]
     if not values[0] > 0:
         return np.empty(0)
     return values[values > RANK * values[0]] / values[0]

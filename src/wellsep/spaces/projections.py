@@ -74,20 +74,12 @@ class Components(NamedTuple):
     n_objects: int  # how many objects they come from
 
 
-class Columns(NamedTuple):
-    """Per-column statistics, each (d,)."""
-
-    mean: np.ndarray
-    span: np.ndarray  # largest minus smallest value
-    constant: np.ndarray
-
-
-def columns_of(X: np.ndarray) -> Columns:
-    """Mean in float64 and span of each column."""
+def columns_of(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean in float64 and span of each column, and whether it is constant; each (d,)."""
     low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     constant = low == high
     mean = np.where(constant, low, X.mean(axis=0, dtype=np.float64))
-    return Columns(mean, high - low, constant)
+    return mean, high - low, constant
 
 
 def principal_components(X: np.ndarray, n_components: int, *, scale: bool) -> Components:
@@ -96,16 +88,16 @@ def principal_components(X: np.ndarray, n_components: int, *, scale: bool) -> Co
     As in the ACE authors' analysis, a single constant column switches scaling off for all.
     """
     n, d = X.shape
-    columns = columns_of(X)
-    scaled = scale and not columns.constant.any()
-    if columns.constant.all():
-        return Components(np.zeros((n, 1)), np.array([np.nan]), scaled, columns.constant, n)
+    mean, span, constant = columns_of(X)
+    scaled = scale and not constant.any()
+    if constant.all():
+        return Components(np.zeros((n, 1)), np.array([np.nan]), scaled, constant, n)
     # Dividing by the span first keeps squares from overflowing; only ratios matter here.
-    unit = columns.span if scaled else np.full(d, columns.span.max())
+    unit = span if scaled else np.full(d, span.max())
     if d <= n:
         moments = np.zeros((d, d))
         for rows in _blocks(n, d):
-            Z = (X[rows] - columns.mean) / unit
+            Z = (X[rows] - mean) / unit
             moments += Z.T @ Z
         if scaled:
             norm = np.sqrt(moments.diagonal())
@@ -114,35 +106,32 @@ def principal_components(X: np.ndarray, n_components: int, *, scale: bool) -> Co
     else:
         moments = np.zeros((n, n))
         for part in _blocks(d, n):
-            Z = (X[:, part] - columns.mean[part]) / unit[part]
+            Z = (X[:, part] - mean[part]) / unit[part]
             if scaled:
                 Z /= np.sqrt(np.einsum("ij,ij->j", Z, Z))
             moments += Z @ Z.T
-    values, vectors = _leading(moments, n_components)
+    values, vectors, gaps = _leading(moments, n_components)
     if d <= n:
         weights = vectors / unit[:, None]
-        scores = np.concatenate([(X[rows] - columns.mean) @ weights for rows in _blocks(n, d)])
+        scores = np.concatenate([(X[rows] - mean) @ weights for rows in _blocks(n, d)])
     else:
-        scores = vectors * np.sqrt(values[: vectors.shape[1]])
-    return Components(scores, _gaps(values, scores.shape[1]), scaled, columns.constant, n)
+        scores = vectors * np.sqrt(values)
+    return Components(scores, gaps, scaled, constant, n)
 
 
-def _leading(moments: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The largest k+1 eigenvalues, descending, and the vectors of the first k above rounding."""
+def _leading(moments: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The largest k eigenvalues above rounding, descending, and their vectors.
+
+    And how far each lies above the next, relative to itself; NaN where it is 0.
+    """
     values, vectors = leading_eigenpairs(moments, k + 1)
     values = np.maximum(values, 0.0)
     used = max(1, min(k, int(np.count_nonzero(values > RANK * values[0]))))
     vectors = vectors[:, :used]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(used)])
-    return values, vectors * signs
-
-
-def _gaps(values: np.ndarray, k: int) -> np.ndarray:
-    """(k,) how far each eigenvalue lies above the next, relative to itself; NaN where it is 0."""
-    following = np.append(values[1:], 0.0)[:k]
     with np.errstate(invalid="ignore"):
-        gaps: np.ndarray = (values[:k] - following) / values[:k]
-    return gaps
+        gaps = -np.diff(values, append=0.0) / values
+    return values[:used], vectors * signs, gaps[:used]
 
 
 def _blocks(length: int, width: int) -> Iterator[slice]:
@@ -153,20 +142,19 @@ def _blocks(length: int, width: int) -> Iterator[slice]:
 def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) -> Components:
     """Euclidean distances of the standardised objects, of a random part of them if too many."""
     n = len(X)
-    columns = columns_of(X)
-    scaled = not columns.constant.any()
+    mean, span, constant = columns_of(X)
+    scaled = not constant.any()
     largest = int((1 + np.sqrt(1 + 8 * max_pairs)) // 2)
     chosen = np.arange(n) if n <= largest else np.sort(rng.choice(n, largest, replace=False))
-    span = columns.span.max()
-    unit = columns.span if scaled else np.full(X.shape[1], span or 1.0)
-    Z = (X[chosen] - columns.mean) / unit
+    unit = span if scaled else np.full(X.shape[1], span.max() or 1.0)
+    Z = (X[chosen] - mean) / unit
     if scaled:
         square = np.zeros(X.shape[1])
         for rows in _blocks(n, X.shape[1]):
-            block = (X[rows] - columns.mean) / unit
+            block = (X[rows] - mean) / unit
             square += np.einsum("ij,ij->j", block, block)
         Z /= np.sqrt(square / (n - 1))
-    return Components(pdist(Z)[:, None], np.array([np.nan]), scaled, columns.constant, len(chosen))
+    return Components(pdist(Z)[:, None], np.array([np.nan]), scaled, constant, len(chosen))
 
 
 def given_pairs(gram: np.ndarray) -> Components:
@@ -228,10 +216,8 @@ def scaled_components(gram: np.ndarray, k: int) -> Components:
     constant = np.array([top == 0])
     if top == 0:
         return Components(np.zeros((len(gram), 1)), np.array([np.nan]), False, constant, len(gram))
-    values, vectors = _leading(gram / top, k)
-    used = vectors.shape[1]
-    scores = vectors * np.sqrt(values[:used] * top)
-    return Components(scores, _gaps(values, used), False, constant, len(gram))
+    values, vectors, gaps = _leading(gram / top, k)
+    return Components(vectors * np.sqrt(values * top), gaps, False, constant, len(gram))
 
 
 def coordinates(X: Any, objects: np.ndarray) -> np.ndarray:

@@ -239,11 +239,10 @@ def _width_values(
         if usable.any():
             found = every_half.cut(usable, slice(a, b))
             value = INDICES[index].formula(widths=found, **params)
+            counted = found.mass.sum(axis=1)
+            noise = Noise(size[usable] - counted, counted)
             price = INDICES[index].price_for(task.partitions, m)
-            if price is not None:
-                counted = found.mass.sum(axis=1)
-                value = price.apply(value, {"noise": Noise(size[usable] - counted, counted)})
-            values[usable, m] = value
+            values[usable, m] = price.apply(value, {"noise": noise})
     return values
 
 
@@ -261,7 +260,7 @@ def _moment_values(task: Task, index: str, params: Mapping[str, Any], halves: Ha
     values = np.full((len(counts), len(task.partitions)), np.nan)
     prices = [INDICES[index].price_for(task.partitions, m) for m in range(len(task.partitions))]
     apart = None
-    if any(price is not None for price in prices):  # the noise of each partition, as one cluster
+    if any(price.wants for price in prices):  # the noise of each partition, as one cluster
         apart = halves.moments(task._replace(partitions=task.partitions.noise_only()))
     for m, (a, b) in enumerate(pairwise(task.partitions.offsets)):
         for draw in np.flatnonzero(_defined(counts[:, a:b])).tolist():
@@ -276,9 +275,8 @@ def _moment_values(task: Task, index: str, params: Mapping[str, Any], halves: Ha
             statistics = {name: known[w.name] for name, w in wants.items()}
             with contextlib.suppress(UndefinedIndex):
                 value = INDICES[index].formula(**statistics, **params)
-                price = prices[m]
-                if price is not None and apart is not None:
+                if apart is not None:
                     known["noise"] = apart.noise(draw, m, mean, float(mass.sum()))
-                    value = price.apply(value, {name: known[name] for name in price.wants})
-                values[draw, m] = value
+                paid = {name: known[name] for name in prices[m].wants}
+                values[draw, m] = prices[m].apply(value, paid)
     return values
