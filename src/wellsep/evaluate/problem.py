@@ -60,7 +60,7 @@ class Problem:
                 "runs with their embeddings."
             )
         partitions = Partitions.from_labels(dict(runs.partitions), noise=options.noise)
-        if runs.spaces:
+        if runs.spaces and partitions.priced:
             refuse_unpriced(options.parsed.values(), partitions)
         if isinstance(options, Options):  # what kind X is of is checked where it is opened
             X, n = options.X, partitions.n_objects

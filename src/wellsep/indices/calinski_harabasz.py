@@ -101,9 +101,9 @@ def calinski_harabasz_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Noise is left out, counts against the value, is one cluster, is a cluster per object, or is
-        refused, in this order. "penalize" multiplies by c · W/(W + N): c is the coverage, W the
-        squared distances of counted objects to their centres, N those of noise to their mean.
+        Noise is left out, lowers the value, is one cluster, a cluster per object, or refused.
+        "penalize" multiplies by c · W/(W + N): c is the coverage, W and N the squared distances of
+        counted objects to their centres and of noise to its mean.
     device : str, optional
         "cuda" computes on the GPU.
     undefined : {"raise", "nan"}

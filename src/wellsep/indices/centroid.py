@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -27,98 +28,6 @@ from wellsep.partitions import Partitions
 
 BORDERLINE = 0.1  # margin, as a share of half the distance of two prototypes, below which it is one
 RULES = ("diagonal", "full", "authors")  # for the covariances of a mixture
-
-
-def cfq_parts(
-    clusters: Clusters, within: np.ndarray, separation: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """S(j), the separation of each cluster from its nearest rival, and TV."""
-    total = float(within.sum())
-    scale = float((clusters.mass * (clusters.centers**2).sum(axis=1)).sum())
-    if total <= 1e-24 * (total + scale):
-        raise UndefinedIndex("every object lies on its centre, so that the variance is zero")
-    if np.isnan(separation).all():
-        raise UndefinedIndex("no cluster has a rival: all centres coincide")
-    return np.where(np.isnan(separation), 0, separation), total
-
-
-def _wants_mixture(covariances: Any = "diagonal", wrong_side: str = "zero") -> dict[str, Want]:
-    check_choice("wrong_side", wrong_side, ("zero", "squared"))
-    if not isinstance(covariances, Mixture):
-        check_choice("covariances", covariances, RULES)
-    separation = want("quadric_separation", mixture=covariances, wrong_side=wrong_side)
-    return {"clusters": want("clusters"), "within": want("within"), "separation": separation}
-
-
-@index(
-    name="cfq_mixture",
-    title="Counterfactual quality of a Gaussian mixture",
-    words="As cfq, with the probability of each component in place of the nearest centre: "
-    "how far objects must move until another component is more probable, over their "
-    "spread.",
-    wants=_wants_mixture,
-    direction=1,
-    range=(0, np.inf),
-    cost="n·K·d",
-    laws=("labels", "order", "translation", "scale"),
-    price="variance",
-    citation="Vardakas, Karra, Pitoura & Likas, Evaluating clustering quality in centroid-based "
-    "clustering using counterfactual distances, Discovery Science (2025)",
-    caution="Variances of small clusters are guesses, and so are the boundaries drawn from them.",
-)
-def _cfq_mixture(
-    clusters: Clusters,
-    within: np.ndarray,
-    separation: np.ndarray | str,
-    *,
-    covariances: Any = "diagonal",
-    wrong_side: str = "zero",
-) -> float:
-    if isinstance(separation, str):
-        raise UndefinedIndex(separation)
-    nearest, total = cfq_parts(clusters, within, separation)
-    return float(nearest.sum() / total)
-
-
-def mixture_options(covariances: Any, weights: Any) -> tuple[str, dict[str, Any]]:
-    """The index that serves these arguments of ``cfq_score``, and its parameters."""
-    if covariances is None:
-        if weights is not None:
-            raise ValueError("weights must be None without covariances, got mixing weights.")
-        return "cfq", {}
-    shares = None if weights is None else _check_mixing(weights)
-    if isinstance(covariances, str):
-        check_choice("covariances", covariances, RULES)
-    else:
-        covariances = _check_covariances(covariances)
-        if shares is not None and len(shares) != len(covariances):
-            raise ValueError(
-                f"weights must have one value per component ({len(covariances)}), "
-                f"got {len(shares)}."
-            )
-    return "cfq_mixture", {"covariances": Mixture(covariances, shares)}
-
-
-def _check_mixing(weights: Any) -> np.ndarray:
-    shares = check_numbers("weights", weights)
-    if shares.ndim != 1 or not np.isfinite(shares).all() or not (shares > 0).all():
-        raise ValueError(f"weights must be a vector of positive numbers, got {shown(weights)}.")
-    return shares
-
-
-def _check_covariances(covariances: Any) -> np.ndarray:
-    tables = check_numbers("covariances", covariances)
-    square = tables.ndim == 3 and tables.shape[1] == tables.shape[2]
-    if not (tables.ndim == 2 or square):
-        raise ValueError(
-            "covariances must have shape (K, d) for variances or (K, d, d) for matrices, "
-            f"got {tables.shape}."
-        )
-    if not np.isfinite(tables).all():
-        raise ValueError("covariances must be finite, got NaN or infinity.")
-    if square and not np.allclose(tables, tables.transpose(0, 2, 1), rtol=1e-8, atol=0):
-        raise ValueError("covariances must be symmetric matrices, got some that are not.")
-    return tables
 
 
 @index(
@@ -175,8 +84,8 @@ def davies_bouldin_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Noise is left out, counts against the value, is one cluster, is a cluster per object, or is
-        refused, in this order. "penalize" makes (1 + v)/c − 1 of the value v at coverage c.
+        Noise is left out, lowers the value, is one cluster, a cluster per object, or refused.
+        "penalize" makes (1 + v)/c − 1 of the value v at coverage c.
     device : str, optional
         "cuda" computes on the GPU.
     undefined : {"raise", "nan"}
@@ -196,13 +105,16 @@ def davies_bouldin_score(
     return score_one("davies_bouldin", X, labels, {"q": q}, *options, undefined=undefined)
 
 
+_VARDAKAS = (
+    "Vardakas, Karra, Pitoura & Likas, Evaluating clustering quality in centroid-based "
+    "clustering using counterfactual distances, Discovery Science (2025)"
+)
+
+
 def _wants_cfq(wrong_side: str = "zero") -> dict[str, Want]:
     check_choice("wrong_side", wrong_side, ("zero", "squared"))
-    return {
-        "clusters": want("clusters"),
-        "within": want("within"),
-        "separation": want("separation", wrong_side=wrong_side),
-    }
+    separation = want("separation", wrong_side=wrong_side)
+    return {"clusters": want("clusters"), "within": want("within"), "separation": separation}
 
 
 @index(
@@ -217,15 +129,63 @@ def _wants_cfq(wrong_side: str = "zero") -> dict[str, Want]:
     cost="n·K·d",
     sparse=True,
     price="variance",
-    citation="Vardakas, Karra, Pitoura & Likas, Evaluating clustering quality in centroid-based "
-    "clustering using counterfactual distances, Discovery Science (2025)",
+    citation=_VARDAKAS,
     caution="Made for centroid-based clusters: it cannot see other shapes.",
 )
 def _cfq(
     clusters: Clusters, within: np.ndarray, separation: np.ndarray, *, wrong_side: str = "zero"
 ) -> float:
-    ratios, total = cfq_parts(clusters, within, separation)
-    return float(ratios.sum() / total)
+    nearest, total = cfq_parts(clusters, within, separation)
+    return float(nearest.sum() / total)
+
+
+def cfq_parts(
+    clusters: Clusters, within: np.ndarray, separation: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """S(j), the separation of each cluster from its nearest rival, and TV."""
+    total = float(within.sum())
+    scale = float((clusters.mass * (clusters.centers**2).sum(axis=1)).sum())
+    if total <= 1e-24 * (total + scale):
+        raise UndefinedIndex("every object lies on its centre, so that the variance is zero")
+    if np.isnan(separation).all():
+        raise UndefinedIndex("no cluster has a rival: all centres coincide")
+    return np.where(np.isnan(separation), 0, separation), total
+
+
+def _wants_mixture(covariances: Any = "diagonal", wrong_side: str = "zero") -> dict[str, Want]:
+    wanted = _wants_cfq(wrong_side)
+    if not isinstance(covariances, Mixture):
+        check_choice("covariances", covariances, RULES)
+    separation = want("quadric_separation", mixture=covariances, wrong_side=wrong_side)
+    return {**wanted, "separation": separation}
+
+
+@index(
+    name="cfq_mixture",
+    title="Counterfactual quality of a Gaussian mixture",
+    words="As cfq, with the probability of each component in place of the nearest centre: "
+    "how far objects must move until another component is more probable, over their "
+    "spread.",
+    wants=_wants_mixture,
+    direction=1,
+    range=(0, np.inf),
+    cost="n·K·d",
+    laws=("labels", "order", "translation", "scale"),
+    price="variance",
+    citation=_VARDAKAS,
+    caution="Variances of small clusters are guesses, and so are the boundaries drawn from them.",
+)
+def _cfq_mixture(
+    clusters: Clusters,
+    within: np.ndarray,
+    separation: np.ndarray | str,
+    *,
+    covariances: Any = "diagonal",
+    wrong_side: str = "zero",
+) -> float:
+    if isinstance(separation, str):
+        raise UndefinedIndex(separation)
+    return float(_cfq(clusters, within, separation))
 
 
 def cfq_score(
@@ -272,9 +232,9 @@ def cfq_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Noise is left out, counts against the value, is one cluster, is a cluster per object, or is
-        refused, in this order. "penalize" multiplies by c · W/(W + N): c is the coverage, W the
-        squared distances of counted objects to their centres, N those of noise to their mean.
+        Noise is left out, lowers the value, is one cluster, a cluster per object, or refused.
+        "penalize" multiplies by c · W/(W + N): c is the coverage, W and N the squared distances of
+        counted objects to their centres and of noise to its mean.
     device : str, optional
         "cuda" computes on the GPU.
 
@@ -292,9 +252,41 @@ def cfq_score(
     >>> ws.cfq_score([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1])
     25.0
     """
-    name, mixture = mixture_options(covariances, weights)
-    params = {"wrong_side": wrong_side, **mixture}
-    return score_one(name, X, labels, params, sample_weight, noise, device, centers)
+    params: dict[str, Any] = {"wrong_side": wrong_side}
+    options = (sample_weight, noise, device, centers)
+    if covariances is not None:
+        params["covariances"] = _check_mixture(covariances, weights)
+        return score_one("cfq_mixture", X, labels, params, *options)
+    if weights is not None:
+        raise ValueError("weights must be None without covariances, got mixing weights.")
+    return score_one("cfq", X, labels, params, *options)
+
+
+def _check_mixture(covariances: Any, weights: Any) -> Mixture:
+    """Rule or tables of the components, and their mixing weights."""
+    shares = None if weights is None else check_numbers("weights", weights)
+    if shares is not None and not (
+        shares.ndim == 1 and np.isfinite(shares).all() and (shares > 0).all()
+    ):
+        raise ValueError(f"weights must be a vector of positive numbers, got {shown(weights)}.")
+    if isinstance(covariances, str):
+        return Mixture(check_choice("covariances", covariances, RULES), shares)
+    tables = check_numbers("covariances", covariances)
+    square = tables.ndim == 3 and tables.shape[1] == tables.shape[2]
+    if not (tables.ndim == 2 or square):
+        raise ValueError(
+            "covariances must have shape (K, d) for variances or (K, d, d) for matrices, "
+            f"got {tables.shape}."
+        )
+    if not np.isfinite(tables).all():
+        raise ValueError("covariances must be finite, got NaN or infinity.")
+    if square and not np.allclose(tables, tables.transpose(0, 2, 1), rtol=1e-8, atol=0):
+        raise ValueError("covariances must be symmetric matrices, got some that are not.")
+    if shares is not None and len(shares) != len(tables):
+        raise ValueError(
+            f"weights must have one value per component ({len(tables)}), got {len(shares)}."
+        )
+    return Mixture(tables, shares)
 
 
 def cfq_clusters(
@@ -373,8 +365,8 @@ def margins(
     """
     options = (None, noise, device, centers)
     task, _, _ = one_task_of_values("cfq", X, labels, {}, *options, minimum=2)
-    margins: np.ndarray = values_of_objects(task, want("margins"))
-    return np.where(np.isinf(margins), np.nan, margins) * task.space.unit
+    values: np.ndarray = values_of_objects(task, want("margins"))
+    return np.where(np.isinf(values), np.nan, values) * task.space.unit
 
 
 def margins_and_cfq(
@@ -386,12 +378,10 @@ def margins_and_cfq(
     space, wanted, each = open_space(X), _wants_cfq(), want("margins", each=True)
     task = Task(space, counted, weights, (centers / space.unit,))
     found = gather(task, [*wanted.values(), each])
-    try:
-        quality = _cfq(**{name: found[w][0] for name, w in wanted.items()})
-    except UndefinedIndex:
-        quality = np.nan
-    margins = found[each][0]
-    return np.where(np.isinf(margins), np.nan, margins) * space.unit, float(quality)
+    quality, values = np.nan, found[each][0]
+    with suppress(UndefinedIndex):
+        quality = float(_cfq(**{name: found[w][0] for name, w in wanted.items()}))
+    return np.where(np.isinf(values), np.nan, values) * space.unit, quality
 
 
 @index(
@@ -441,8 +431,8 @@ def simplified_silhouette_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Noise is left out, counts against the value, is one cluster, is a cluster per object, or is
-        refused, in this order. "penalize" multiplies a positive value by the coverage.
+        Noise is left out, lowers the value, is one cluster, a cluster per object, or refused.
+        "penalize" multiplies a positive value by the coverage.
     device : str, optional
         "cuda" computes on the GPU.
 

@@ -80,13 +80,12 @@ def dbcv_score(
               {\max(\min_{l\ne k}\mathrm{DSPC}(k,l),\ \mathrm{DSC}(k))}
 
     Mutual reachability is max(core(x), core(y), ‖x−y‖). Each cluster has a minimum spanning tree
-    under it. Inner objects are those with two or more edges. DSC is the longest edge between inner
-    objects. DSPC is the smallest reachability between inner objects of two clusters. The core
-    distance of x in its cluster is
+    under it, whose inner objects are those with two or more edges. DSC is the longest edge between
+    inner objects, DSPC the smallest reachability between those of two clusters. The core distance
+    of x in its cluster is
     :math:`\bigl(\frac{1}{n_k-1}\sum_{y\ne x}\lVert x-y\rVert^{-d}\bigr)^{-1/d}`. Range [-1, 1],
-    greater is better. Undefined for one cluster, or where every object is its own.
-
-    n counts all objects: noise belongs to no cluster and lowers the value.
+    greater is better. Undefined for one cluster, or where every object is its own. n counts all
+    objects: noise belongs to no cluster and lowers the value.
 
     Parameters
     ----------
@@ -95,15 +94,13 @@ def dbcv_score(
     labels : array-like of shape (n,)
         The cluster of each object; -1, -2 and -3 are noise.
     ties : {"core", "hdbscan"}
-        Which tree is taken where several are equally short. "core": the one whose edges end at
-        objects with small core distances, whatever the order of the objects. "hdbscan": the one
-        that ``hdbscan.validity.validity_index`` takes, which depends on the order of the objects.
+        Of equally short trees the one whose edges end at objects with small core distances, or the
+        one of ``hdbscan.validity.validity_index``, which depends on the order of the objects.
     metric : str or callable
         What scikit-learn's ``pairwise_distances`` takes ("precomputed": X has distances), or "dc".
     d : float, optional
-        The power in core distances; by default the number of columns. A space of distances has
-        none, so that it must be given. It changes the value, and may change which of two
-        partitions is better.
+        The power in core distances, by default the number of columns; needed where X holds
+        distances. It changes the value, and may change which of two partitions is better.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
         Noise is in no cluster but counts in n ("exclude", "penalize"), is one cluster, is a cluster
         per object, or is refused.
@@ -121,17 +118,16 @@ def dbcv_score(
     count.
 
     Reachability has many ties: all that an object with a large core distance can reach lies at
-    that distance. Which objects are inner, and so the value, depends on how ties are broken. Of
-    edges with equal reachability the one is taken whose denser end has the smaller core distance;
-    then the one whose other end has. Of objects with equal core distances the one is first that
-    has the smaller sum of squared distances to its cluster. All edges that are still equal count;
-    where they join the same two parts of the tree, they count as one. Numbers that differ by less
-    than one part in 10⁹ are equal. Of objects in one place, one has all edges to other places. So
-    neither the order of the objects nor that of the columns matters.
+    that distance. They decide which objects are inner. Of edges with equal reachability the one is
+    taken whose denser end has the smaller core distance; then the one whose other end has. Of
+    objects with equal core distances the one is first that has the smaller sum of squared distances
+    to its cluster. All edges that are still equal count, as one where they join the same two parts
+    of the tree. Numbers that differ by less than one part in 10⁹ are equal. Of objects in one
+    place, one has all edges to other places. So no order of objects or columns matters.
 
-    In the authors' program the first object decides, so that its value depends on the order of the
-    objects: over ten orders of their second data set it is .72 to .81. It squares distances:
-    ``metric="sqeuclidean"`` gives their values of their four data sets to .0015.
+    In the authors' program the first object decides: over ten orders of their second data set its
+    value is .72 to .81. It squares distances: ``metric="sqeuclidean"`` gives their values of their
+    four data sets to .0015.
 
     ``ties="hdbscan"`` gives the value of ``hdbscan.validity.validity_index`` (hdbscan 0.8) with
     its two other rules: duplicates do not count in core distances, and of a cluster of two objects
@@ -176,8 +172,8 @@ def dbcv_clusters(
     labels : array-like of shape (n,)
         The cluster of each object; -1, -2 and -3 are noise.
     ties : {"core", "hdbscan"}
-        Which of equally short trees is taken: the one whose edges end at objects with small core
-        distances, or hdbscan's, which depends on the order of the objects.
+        Of equally short trees the one whose edges end at objects with small core distances, or
+        hdbscan's, which depends on the order of the objects.
     metric : str or callable
         What scikit-learn's ``pairwise_distances`` takes ("precomputed": X has distances), or "dc".
     d : float, optional

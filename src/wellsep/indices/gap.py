@@ -133,7 +133,11 @@ def gap_statistic(
     ks = _check_range(k_range, len(data))
     n_references = check_count("n_references", n_references)
     check_choice("reference", reference, ("pca", "uniform"))
-    model = _check_estimator(estimator)
+    model = KMeans(n_init=5) if estimator is None else estimator
+    if "n_clusters" not in check_estimator(model).get_params():
+        raise TypeError(
+            f"estimator must be a clusterer with a parameter n_clusters, got {shown(estimator)}."
+        )
     rng = check_generator(random_state)
 
     data, unit = in_safe_units(data)
@@ -142,8 +146,8 @@ def gap_statistic(
     others = np.array([_log_within(draw(rng), ks, model, rng) for _ in range(n_references)])
     gap, error = gaps(own, others)
     best, decided = one_error_rule(ks, gap, error)
-    own, others = own + 2 * np.log(unit), others + 2 * np.log(unit)
-    return GapStatistic(ks, gap, error, own, others, best, decided, reference)
+    scale = 2 * np.log(unit)
+    return GapStatistic(ks, gap, error, own + scale, others + scale, best, decided, reference)
 
 
 def gaps(own: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -161,9 +165,8 @@ def one_error_rule(ks: np.ndarray, gap: np.ndarray, error: np.ndarray) -> tuple[
 def gain_over_one(gap: np.ndarray, error: np.ndarray) -> np.ndarray:
     """(Gap(k) − Gap(1)) / s(k) for every k but the first, which must be 1."""
     gain = gap[1:] - gap[0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: np.ndarray = np.where(gain == 0.0, 0.0, gain / error[1:])
-    return found
+    with np.errstate(divide="ignore"):
+        return np.divide(gain, error[1:], out=np.zeros_like(gain), where=gain != 0.0)
 
 
 def within_sums(X: Any, labels: Any, weights: np.ndarray | None = None) -> np.ndarray:
@@ -181,15 +184,6 @@ def _check_range(k_range: Iterable[int], n: int) -> np.ndarray:
     if ks[-1] >= n:
         raise ValueError(f"k_range must stay below the number of objects ({n}), got {ks[-1]}.")
     return np.array(ks)
-
-
-def _check_estimator(estimator: Any) -> Any:
-    model = KMeans(n_init=5) if estimator is None else estimator
-    if "n_clusters" not in check_estimator(model).get_params():
-        raise TypeError(
-            f"estimator must be a clusterer with a parameter n_clusters, got {shown(estimator)}."
-        )
-    return model
 
 
 def _log_within(X: np.ndarray, ks: np.ndarray, model: Any, rng: np.random.Generator) -> np.ndarray:
@@ -212,14 +206,12 @@ class ReferenceBox:
     """Draws data sets of the same size, uniform over a box as wide as the data."""
 
     def __init__(self, X: np.ndarray, reference: str) -> None:
-        self.mean = X.mean(axis=0)
-        self.axes = np.eye(X.shape[1])
+        self.mean, self.axes = X.mean(axis=0), np.eye(X.shape[1])
         if reference == "pca":
             self.axes = np.linalg.svd(X - self.mean, full_matrices=False)[2]
         scores = (X - self.mean) @ self.axes.T
-        self.low, self.high, self.n = scores.min(axis=0), scores.max(axis=0), len(X)
+        self.low, self.high, self.shape = scores.min(axis=0), scores.max(axis=0), scores.shape
 
     def __call__(self, rng: np.random.Generator) -> np.ndarray:
         """One data set (n, d)."""
-        drawn = rng.uniform(self.low, self.high, (self.n, len(self.low)))
-        return drawn @ self.axes + self.mean
+        return rng.uniform(self.low, self.high, self.shape) @ self.axes + self.mean

@@ -10,11 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from wellsep._checks.arrays import (
-    check_choice,
-    check_count,
-    check_data,
-)
+from wellsep._checks.arrays import check_choice, check_count, check_data
 from wellsep._checks.labels import NOISE, in_order_of
 from wellsep._checks.values import check_jobs
 from wellsep._text.sentences import Views, count
@@ -166,8 +162,15 @@ def measure(
     around: Around, unit: float, partition: Partitions, n_neighbors: int, n_jobs: int | None
 ) -> LocalConnectivity:
     """``local_connectivity`` of objects whose prototypes are known."""
-    t = check_count("n_neighbors", n_neighbors)
-    _warn_of_small_clusters(partition.sizes[0], t)
+    t, sizes = check_count("n_neighbors", n_neighbors), partition.sizes[0]
+    if small := int((sizes <= t).sum()):
+        warnings.warn(
+            f"{small} of {len(sizes)} clusters have at most n_neighbors = {t} members (the "
+            f"smallest has {sizes.min()}): fewer neighbours are summed there, so their LCD is "
+            "lower by design.",
+            UserWarning,
+            stacklevel=3,
+        )
     objects, support, radii, clusters = _measure(around, t, effective_n_jobs(check_jobs(n_jobs)))
     codes, classes = partition.codes[0], partition.classes[0]
     counted, best = np.flatnonzero(codes >= 0), codes.copy()
@@ -223,14 +226,3 @@ def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> floa
     around, _ = open_around(objects.X, np.arange(objects.n_clusters), objects.codes, None)
     clusters = _measure(around, t)[-1]
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
-
-
-def _warn_of_small_clusters(sizes: np.ndarray, t: int) -> None:
-    if small := int((sizes <= t).sum()):
-        warnings.warn(
-            f"{small} of {len(sizes)} clusters have at most n_neighbors = {t} members (the "
-            f"smallest has {sizes.min()}): fewer neighbours are summed there, so their LCD is "
-            "lower by design.",
-            UserWarning,
-            stacklevel=4,
-        )

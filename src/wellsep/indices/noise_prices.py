@@ -22,14 +22,12 @@ class Price:
     """How noise changes the value of an index, or those of many samples."""
 
     formula: Callable[..., Any]  # of the value and the statistics
-    wants: Mapping[str, Want]  # parameter of the formula → the statistic it needs
+    wants: Mapping[str, Want]  # parameter of the formula → the statistic it needs; empty: no price
     suits: Callable[[int, tuple[float, float]], bool]  # whether direction and range allow it
     rule: str  # what such an index must be
 
     def apply(self, value: Any, statistics: Mapping[str, Any]) -> Any:
         """The value with the noise paid for; without noise to the last bit the value itself."""
-        if not self.wants:
-            return value
         priced = self.formula(value, **statistics)
         return np.where(np.asarray(statistics["noise"].mass) > 0, priced, value)[()]
 

@@ -187,9 +187,7 @@ INDICES = Registry()
 
 
 def refuse_unpriced(asked: Iterable[tuple[Index, Any]], partitions: Partitions) -> None:
-    """An index without a price cannot compare partitions that have noise."""
-    if not partitions.priced:
-        return
+    """Where noise is priced, an index without a price cannot compare partitions that have some."""
     noisy = np.flatnonzero(partitions.coverage < 1)
     for index, _ in asked:
         if index.price is None and len(noisy):

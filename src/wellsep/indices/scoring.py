@@ -211,34 +211,34 @@ def evaluate_and_keep(
 ) -> tuple[PartitionScores, list[Any]]:
     """The scores, and one statistic of the same pass for each partition; None if not scored."""
     partitions = task.partitions
-    refuse_unpriced(asked, partitions)
+    if partitions.priced:
+        refuse_unpriced(asked, partitions)
     labels = tuple(index.label(params) for index, params in asked)
     asked = [(index, index.in_space(params, task.space.own_metric)) for index, params in asked]
-    refusals = np.array(
-        [[_not_scorable(task, m, index) for index, _ in asked] for m in range(len(partitions))],
-        dtype=object,
-    )
-    defined = refusals == ""
-    reasons = {(m, i): refusals[m, i] for m, i in np.argwhere(~defined).tolist()}
-    values = np.full(defined.shape, np.nan)
-    scored = np.flatnonzero(defined.any(axis=1)).tolist()
+    needs = [index.wants(**params) for index, params in asked]
+    values = np.full((len(partitions), len(asked)), np.nan)
+    reasons: dict[tuple[int, int], str] = {}
+    defined: dict[int, list[int]] = {}  # partition → indices that its number of clusters suits
+    for m, i in np.ndindex(values.shape):
+        if reason := _not_scorable(partitions, m, asked[i][0]):
+            reasons[m, i] = reason
+        else:
+            defined.setdefault(m, []).append(i)
     kept: list[Any] = [None] * len(partitions)
-    if scored:
-        some = task if len(scored) == len(partitions) else task.subset(scored)
-        needs = [index.wants(**params) for index, params in asked]
-        wants = [w for needed in needs for w in needed.values()]
+    if defined:
+        some = task if len(defined) == len(partitions) else task.subset(list(defined))
         noisiest = int(partitions.coverage.argmin())
-        for index, _ in asked:
-            wants += index.price_for(partitions, noisiest).wants.values()
+        prices = [index.price_for(partitions, noisiest) for index, _ in asked]
+        wants = [w for wanted in (*needs, *(p.wants for p in prices)) for w in wanted.values()]
         found = gather(some, wants if keep is None else [*wants, keep])
-        for place, m in enumerate(scored):  # a partition, and where its statistics are
+        for place, m in enumerate(defined):  # a partition, and where its statistics are
             kept[m] = None if keep is None else found[keep][place]
-            for i in np.flatnonzero(defined[m]).tolist():
+            for i in defined[m]:
                 try:
                     price = asked[i][0].price_for(partitions, m)
                     values[m, i] = _value(asked[i], needs[i], price, found, place)
-                except UndefinedIndex as reason:
-                    reasons[m, i] = str(reason)
+                except UndefinedIndex as error:
+                    reasons[m, i] = str(error)
     scores = PartitionScores(
         values=values,
         names=partitions.names,
@@ -255,13 +255,14 @@ def _value(asked: ParsedIndex, needs: dict[str, Want], price: Price, found: Any,
     """The formula on the statistics of one partition; noise is paid for where it has a price."""
     index, params = asked
     value = index.formula(**{name: found[w][place] for name, w in needs.items()}, **params)
+    if not price.wants:
+        return value
     return price.apply(value, {name: found[w][place] for name, w in price.wants.items()})
 
 
-def _not_scorable(task: AnyTask, m: int, index: Index) -> str:
+def _not_scorable(partitions: Partitions, m: int, index: Index) -> str:
     """Why a partition has too few or too many clusters for an index; empty if it has not."""
-    k = len(task.partitions.classes[m])
-    counted = int(task.partitions.n_counted[m])
+    k, counted = len(partitions.classes[m]), int(partitions.n_counted[m])
     if k < index.minimum_clusters:
         if counted == 0:
             return "no object is counted"
@@ -304,8 +305,9 @@ def score_one(
     """
     check_choice("undefined", undefined, ("raise", "nan"))
     task, index, full = one_task(name, X, labels, params, *options)
-    refuse_unpriced([(index, full)], task.partitions)
-    reason = _not_scorable(task, 0, index)
+    if task.partitions.priced:
+        refuse_unpriced([(index, full)], task.partitions)
+    reason = _not_scorable(task.partitions, 0, index)
     try:
         if reason:
             # The second sentence is scikit-learn's, which programs look for.
@@ -373,7 +375,9 @@ def one_task(
             f"labels must be one clustering here, got {len(task.partitions)}; score many with "
             "wellsep.score_partitions."
         )
-    return task, index, index.in_space(full, task.space.own_metric)
+    if task.space.own_metric is not None:
+        full = index.in_space(full, task.space.own_metric)
+    return task, index, full
 
 
 def one_task_of_values(

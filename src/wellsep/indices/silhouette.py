@@ -130,9 +130,8 @@ def silhouette_score(
         Weights enter the mean distances and the average. An object is no neighbour of itself,
         whatever its weight; equal weights change nothing; weight 0 removes.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Noise is left out, counts against the value, is one cluster, is a cluster per object, or is
-        refused, in this order. "penalize" multiplies a positive value by the coverage, as if the
-        width of noise were 0; functions without it have no rule for noise.
+        Noise is left out, lowers the value, is one cluster, a cluster per object, or refused.
+        "penalize" multiplies a positive value by the coverage: the width of noise is then 0.
     device : str, optional
         Where to compute: "cuda" for the GPU.
     undefined : {"raise", "nan"}

@@ -139,22 +139,14 @@ def silhouette_estimate(
     if n == k:
         raise UndefinedIndex(f"every one of the {n} objects is a cluster of its own.")
     rng = check_generator(random_state)
-    targets, exact = _draw(n, size.mass.sum(), n_sampled, weighted, rng)
-    widths = sampled_widths(task, targets, size, entry, singleton)
+    if weighted:
+        places: np.ndarray = rng.uniform(0, size.mass.sum(), n_sampled)  # in the sum of weights
+    else:
+        places = 0.5 + (rng.choice(n, n_sampled, replace=False) if n_sampled < n else np.arange(n))
+    widths = sampled_widths(task, np.sort(places), size, entry, singleton)
     m, value, error = len(widths), float(widths.mean()), 0.0
-    if not exact:
+    if weighted or m < n:
         error = float(widths.std(ddof=1) * np.sqrt((1.0 if weighted else 1 - m / n) / m))
     reach = error * float(stats.t.ppf(0.5 + level / 2, m - 1))
     low, high = max(-1.0, value - reach), min(1.0, value + reach)
     return SilhouetteEstimate(value, low, high, level, error, m, n)
-
-
-def _draw(
-    n: int, total: float, m: int, weighted: bool, rng: np.random.Generator
-) -> tuple[np.ndarray, bool]:
-    """Places in the running sum of weights, rising; whether they are all there is."""
-    if weighted:
-        return np.sort(rng.uniform(0, total, m)), False
-    if m >= n:
-        return np.arange(n) + 0.5, True
-    return np.sort(rng.choice(n, m, replace=False)) + 0.5, False

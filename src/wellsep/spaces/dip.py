@@ -62,10 +62,6 @@ def dip_statistic(x: Any) -> float:
     x : array-like of shape (n,)
         The values, in any order, ties allowed. A list, a series or a tensor will do.
 
-    Returns
-    -------
-    float
-
     References
     ----------
     J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", The Annals of Statistics

@@ -27,7 +27,7 @@ ROUNDING = 1e-9  # two dips this close, relatively, are the same number computed
 
 
 def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.ndarray:
-    """Simulate the dip statistic of uniform samples.
+    """Simulate the dip statistic of uniform samples; each is at least 1/(2n).
 
     Sorted uniforms are partial sums of exponential spacings, divided by their total. The dip
     does not depend on location or scale, so the first spacing and the division are left out.
@@ -40,11 +40,6 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
         Number of samples.
     random_state : None, int, Generator or RandomState
         Source of randomness.
-
-    Returns
-    -------
-    ndarray of shape (n_simulations,)
-        The statistics, each at least 1/(2n).
 
     Examples
     --------

@@ -239,10 +239,11 @@ def _width_values(
         if usable.any():
             found = every_half.cut(usable, slice(a, b))
             value = INDICES[index].formula(widths=found, **params)
-            counted = found.mass.sum(axis=1)
-            noise = Noise(size[usable] - counted, counted)
             price = INDICES[index].price_for(task.partitions, m)
-            values[usable, m] = price.apply(value, {"noise": noise})
+            if price.wants:
+                counted = found.mass.sum(axis=1)
+                value = price.apply(value, {"noise": Noise(size[usable] - counted, counted)})
+            values[usable, m] = value
     return values
 
 
@@ -275,8 +276,9 @@ def _moment_values(task: Task, index: str, params: Mapping[str, Any], halves: Ha
             statistics = {name: known[w.name] for name, w in wants.items()}
             with contextlib.suppress(UndefinedIndex):
                 value = INDICES[index].formula(**statistics, **params)
-                if apart is not None:
+                price = prices[m]
+                if price.wants and apart is not None:
                     known["noise"] = apart.noise(draw, m, mean, float(mass.sum()))
-                paid = {name: known[name] for name in prices[m].wants}
-                values[draw, m] = prices[m].apply(value, paid)
+                    value = price.apply(value, {name: known[name] for name in price.wants})
+                values[draw, m] = value
     return values
