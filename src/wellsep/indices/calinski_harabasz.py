@@ -32,8 +32,7 @@ def _wants_calinski(metric: Any = "euclidean") -> dict[str, Want]:
     name="calinski_harabasz",
     title="Calinski-Harabasz (variance ratio)",
     words="Squared distances of cluster means from the overall mean, weighted by size, over "
-    "K − 1; divided by squared distances of objects from their cluster mean over n − "
-    "K.",
+    "K − 1; divided by squared distances of objects from their cluster mean over n − K.",
     wants=_wants_calinski,
     direction=1,
     range=(0, np.inf),

@@ -164,8 +164,7 @@ def _wants_mixture(covariances: Any = "diagonal", wrong_side: str = "zero") -> d
     name="cfq_mixture",
     title="Counterfactual quality of a Gaussian mixture",
     words="As cfq, with the probability of each component in place of the nearest centre: "
-    "how far objects must move until another component is more probable, over their "
-    "spread.",
+    "how far objects must move until another component is more probable, over their spread.",
     wants=_wants_mixture,
     direction=1,
     range=(0, np.inf),
@@ -207,7 +206,7 @@ def cfq_score(
               \mathrm{CFQ}=\frac{\sum_j\min_{l\ne j}\sum_{x\in C_j}d_{jl}(x)^2}
               {\sum_j\sum_{x\in C_j}\lVert x-\mu_j\rVert^2}
 
-    Range [0, ∞), greater is better.
+    Range [0, ∞), greater is better. :func:`margins` has the distance of each object by itself.
 
     Parameters
     ----------
@@ -223,10 +222,9 @@ def cfq_score(
         misplaced points. Both agree for nearest-centre labels.
     covariances : array-like of shape (K, d) or (K, d, d), or {"diagonal", "full", "authors"}
         Of Gaussian components, in the order of the sorted labels: points then move to where the
-        densities of two components are equal instead of to the plane between the centres (X must
-        be dense). "diagonal" and "full" are taken from the clusters; "authors" is what the
-        authors' evaluator does: the clusters' diagonal variances (ones if one is zero), without
-        mixing weights.
+        densities of two components are equal instead of to the plane between the centres.
+        "diagonal" and "full" are taken from the clusters; "authors" is what the authors' evaluator
+        does: the clusters' diagonal variances (ones if one is zero), without mixing weights.
     weights : array-like of shape (K,), optional
         Mixing weights. Default: equal; the clusters' shares for "diagonal" and "full".
     sample_weight : array-like of shape (n,), optional
@@ -237,10 +235,6 @@ def cfq_score(
         counted objects to their centres and of noise to its mean.
     device : str, optional
         "cuda" computes on the GPU.
-
-    See Also
-    --------
-    margins : the distance of each object by itself.
 
     References
     ----------

@@ -85,7 +85,7 @@ def dbcv_score(
     of x in its cluster is
     :math:`\bigl(\frac{1}{n_k-1}\sum_{y\ne x}\lVert x-y\rVert^{-d}\bigr)^{-1/d}`. Range [-1, 1],
     greater is better. Undefined for one cluster, or where every object is its own. n counts all
-    objects: noise belongs to no cluster and lowers the value.
+    objects: noise belongs to no cluster and lowers the value. Of each: :func:`dbcv_clusters`.
 
     Parameters
     ----------
@@ -106,10 +106,6 @@ def dbcv_score(
         per object, or is refused.
     device : str, optional
         Where X is placed, such as "cuda"; the value is computed on the host.
-
-    See Also
-    --------
-    dbcv_clusters : the validity of each cluster.
 
     Notes
     -----

@@ -70,7 +70,9 @@ def disco_score(
 
     with c_k the largest core distance in cluster k and dc(x, C_k) the smallest distance to it.
     Noise is right where it is sparse and far from every cluster. The value is the mean over all
-    objects. Range [-1, 1], greater is better. Undefined for fewer than ``min_points`` objects.
+    objects; :func:`disco_samples` has that of each. Range [-1, 1], greater is better. Undefined
+    for fewer than ``min_points`` objects. The part of the clusters alone is
+    :func:`silhouette_score` with ``metric="dc"``.
 
     Parameters
     ----------
@@ -85,11 +87,6 @@ def disco_score(
         per object, or is refused.
     device : str, optional
         Where X is placed, such as "cuda"; the value is computed on the host.
-
-    See Also
-    --------
-    disco_samples : the value of each object.
-    silhouette_score : with ``metric="dc"``, the part of the clusters alone.
 
     Notes
     -----

@@ -66,7 +66,8 @@ def dunn_score(
               {\max_k\max_{x,y\in C_k} d(x,y)}
 
     Range [0, ∞), greater is better. Both pairs are evaluated in float64 whatever the type of X.
-    Undefined for one cluster, n clusters, or no cluster of positive diameter.
+    Undefined for one cluster, n clusters, or no cluster of positive diameter. Separations and
+    diameters of :func:`generalized_dunn_score` are less at the mercy of one outlier.
 
     Parameters
     ----------
@@ -84,10 +85,6 @@ def dunn_score(
         Noise is left out, is one cluster, is a cluster per object, or is refused, in this order.
     device : str, optional
         "cuda" computes on the GPU.
-
-    See Also
-    --------
-    generalized_dunn_score : other separations and diameters, less at the mercy of one outlier.
 
     References
     ----------
@@ -221,8 +218,7 @@ def generalized_dunn_score(
         "own-centroids": the same to the centroid of their own cluster (not Bezdek and Pal's).
         "hausdorff": Hausdorff distance (δ6).
     diameter : {"average", "complete", "half-average", "centroid"}
-        Δ: mean distance of the pairs (Δ2), farthest pair (Δ1), half the mean (Δ2 as clusterCrit
-        and genieclust compute it: they divide the sum over i < j by n(n − 1)), twice the mean
+        Δ: mean distance of the pairs (Δ2), farthest pair (Δ1), half the mean, or twice the mean
         distance to the centroid (Δ3).
     metric : str or callable
         What scikit-learn's ``pairwise_distances`` takes ("precomputed": X has distances), or "dc".
@@ -234,10 +230,9 @@ def generalized_dunn_score(
 
     Notes
     -----
-    clusterCrit's and genieclust's GDI*ij* is δ*i* over Δ*j*, with two exceptions: Δ2 is
-    "half-average", and for i = 5 they measure to the own centroid, which is "own-centroids" here
-    and says nothing about the other cluster. δ5 of Bezdek and Pal, and of R's package clv, is
-    "to-centroids". The default is fpc's ``dunn2``.
+    clusterCrit's and genieclust's GDI*ij* is δ*i* over Δ*j*, but with "half-average" for Δ2 (they
+    divide the sum over i < j by n(n − 1)) and "own-centroids" for δ5, which says nothing about the
+    other cluster. R's package clv has "to-centroids". The default is fpc's ``dunn2``.
 
     References
     ----------

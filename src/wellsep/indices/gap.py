@@ -130,7 +130,13 @@ def gap_statistic(
     Of k = 1 to 5, k = 3 is best.
     """
     data = to_numpy(check_data(X, minimum=2)).astype(np.float64)
-    ks = _check_range(k_range, len(data))
+    ks = np.unique([check_count("k_range", k) for k in check_items("k_range", k_range, "integers")])
+    if len(ks) < 2:
+        raise ValueError(f"k_range must hold at least 2 numbers to compare, got {ks.tolist()}.")
+    if ks[-1] >= len(data):
+        raise ValueError(
+            f"k_range must stay below the number of objects ({len(data)}), got {ks[-1]}."
+        )
     n_references = check_count("n_references", n_references)
     check_choice("reference", reference, ("pca", "uniform"))
     model = KMeans(n_init=5) if estimator is None else estimator
@@ -175,15 +181,6 @@ def within_sums(X: Any, labels: Any, weights: np.ndarray | None = None) -> np.nd
     task = Task(open_space(X), Partitions.from_labels(labels), weights)
     found = gather(task, [wanted])[wanted]
     return np.array([float(one.sum()) for one in found])
-
-
-def _check_range(k_range: Iterable[int], n: int) -> np.ndarray:
-    ks = sorted({check_count("k_range", k) for k in check_items("k_range", k_range, "integers")})
-    if len(ks) < 2:
-        raise ValueError(f"k_range must hold at least 2 numbers to compare, got {ks}.")
-    if ks[-1] >= n:
-        raise ValueError(f"k_range must stay below the number of objects ({n}), got {ks[-1]}.")
-    return np.array(ks)
 
 
 def _log_within(X: np.ndarray, ks: np.ndarray, model: Any, rng: np.random.Generator) -> np.ndarray:

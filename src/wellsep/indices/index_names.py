@@ -64,13 +64,13 @@ def takes_distances(index: Index, params: Mapping[str, Any]) -> bool:
 
 def _refuse_mixture(asked: list[ParsedIndex]) -> None:
     """X cannot be distances for one index and coordinates for another."""
-    given = [takes_distances(*one) for one in asked]
+    plain = [one for one in asked if not takes_distances(*one)]
     metrics = {find(one[1]["metric"]) for one in asked if takes_distances(*one)}
     if len(metrics) > 1:
         names = " and ".join(sorted(repr(entry.name) for entry in metrics))
         raise ValueError(f"indices must agree on what X is, got the metrics {names}.")
-    if any(given) and not all(given):
-        index, params = asked[given.index(False)]
+    if metrics and plain:
+        index, params = plain[0]
         raise ValueError(
             f"indices must all have metric={next(iter(metrics)).name!r} where one has, got "
             f"{index.label(params)!r}, which needs coordinates; score it apart."

@@ -32,27 +32,18 @@ class Price:
         return np.where(np.asarray(statistics["noise"].mass) > 0, priced, value)[()]
 
 
-def _zero(value: Any, noise: Noise) -> Any:
-    """Every noise object counts 0; below 0 it does not count, or noise would help."""
-    return np.where(value >= 0, noise.coverage * value, value)
-
-
 def _variance(value: Any, noise: Noise, within: np.ndarray) -> Any:
     """c · W/(W + N): noise is variance that the clusters do not explain."""
     inside = within.sum(axis=-1)
     return value * noise.coverage * inside / (inside + noise.scatter)
 
 
-def _inverse(value: Any, noise: Noise) -> Any:
-    """1/(1 + v) lies in (0, 1]; it is multiplied by the coverage and turned back."""
-    return (1 + value) / noise.coverage - 1
-
-
 _NOISE = want("noise", scatter=False)
 
 PRICES: dict[str, Price] = {
+    # Every noise object counts 0; below 0 it does not count, or noise would help.
     "zero": Price(
-        _zero,
+        lambda value, noise: np.where(value >= 0, noise.coverage * value, value),
         {"noise": _NOISE},
         lambda direction, ends: direction == 1 and bool(np.isfinite(ends[1])),
         "greater is better, with an upper bound",
@@ -63,8 +54,9 @@ PRICES: dict[str, Price] = {
         lambda direction, ends: direction == 1 and ends[0] >= 0,
         "greater is better, never negative",
     ),
+    # 1/(1 + v) lies in (0, 1]; it is multiplied by the coverage and turned back.
     "inverse": Price(
-        _inverse,
+        lambda value, noise: (1 + value) / noise.coverage - 1,
         {"noise": _NOISE},
         lambda direction, ends: direction == -1 and ends[0] >= 0,
         "smaller is better, never negative",

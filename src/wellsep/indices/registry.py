@@ -225,15 +225,6 @@ def make_index(formula: Callable[..., Score], **facts: Any) -> Index:
     return Index(**{"formula": formula, "params": params, "wants": wants, **facts})
 
 
-def _check_range(value: Any) -> tuple[float, float]:
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise TypeError(f"range must be a pair of numbers, got {shown(value)}.")
-    low, high = (check_number("range", limit, infinite=True) for limit in value)
-    if not low < high:
-        raise ValueError(f"range must have its lower end first, got {shown(value)}.")
-    return low, high
-
-
 def register_index(
     name: str,
     function: Callable[[Any, np.ndarray], float],
@@ -291,7 +282,11 @@ def register_index(
     if not callable(function):
         raise TypeError(f"function must be a function of X and labels, got {shown(function)}.")
     check_flag("overwrite", overwrite)
-    limits = _check_range(range)
+    if not isinstance(range, tuple | list) or len(range) != 2:
+        raise TypeError(f"range must be a pair of numbers, got {shown(range)}.")
+    low, high = (check_number("range", limit, infinite=True) for limit in range)
+    if not low < high:
+        raise ValueError(f"range must have its lower end first, got {shown(range)}.")
 
     def formula(objects: Any) -> float:
         counted = objects.codes >= 0
@@ -306,7 +301,7 @@ def register_index(
         formula=formula,
         wants=lambda: {"objects": want("objects")},
         direction=direction,
-        range=limits,
+        range=(low, high),
         laws=tuple(check_names("laws", laws)),
         sparse=True,
         weighted=False,

@@ -340,19 +340,18 @@ def draw_objects(
     if entry.opens is not None and not isinstance(X, PairSpace):
         X = entry.opens(X)
     if isinstance(X, PairSpace):
-        data = X
+        metric = "euclidean"
     else:
-        data = check_data(X, sparse=True)
+        X = check_data(X, sparse=True)
         if entry.whole and entry.finish is not None:
-            data, metric = open_space(data).on_host(entry).X, "euclidean"
-    n = data.shape[0]
+            X, metric = open_space(X).on_host(entry).X, "euclidean"
+    n = X.shape[0]
     chosen = check_random_state(random_state).permutation(n)[: check_count("sample_size", size)]
     vector = as_labels(labels, "labels")
     if len(vector) != n:
         raise ValueError(f"labels must have one entry per object ({n}), got {len(vector)}.")
     weights = check_weights(sample_weight, n)
-    part = data.take(chosen) if isinstance(data, PairSpace) else data[chosen]
-    metric = "euclidean" if isinstance(part, PairSpace) else metric
+    part = X.take(chosen) if isinstance(X, PairSpace) else X[chosen]
     return part, vector[chosen], None if weights is None else weights[chosen], metric
 
 

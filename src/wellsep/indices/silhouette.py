@@ -105,7 +105,8 @@ def silhouette_score(
 
     with a the mean distance to the other members of the own cluster and b the smallest mean
     distance to the members of another. Range [-1, 1], greater is better. Undefined for one cluster,
-    or where every object is its own.
+    or where every object is its own. :func:`silhouette_samples` has the width of each object;
+    :func:`simplified_silhouette_score` is cheaper, and a different number.
 
     Parameters
     ----------
@@ -136,11 +137,6 @@ def silhouette_score(
         Where to compute: "cuda" for the GPU.
     undefined : {"raise", "nan"}
         What to do where there is no value: raise ``UndefinedIndex``, or return NaN.
-
-    See Also
-    --------
-    silhouette_samples : the width of each object.
-    simplified_silhouette_score : cheaper, and a different number.
 
     References
     ----------
