@@ -138,7 +138,8 @@ class Partitions:
     @cached_property
     def n_counted(self) -> np.ndarray:
         """(M,) objects that each partition counts."""
-        return np.count_nonzero(self.codes >= 0, axis=1)
+        counted: np.ndarray = (self.codes >= 0).sum(axis=1)
+        return counted
 
     @cached_property
     def distinct(self) -> Classes:

@@ -420,7 +420,7 @@ def _check_shape(X: Any, name: str, minimum: int) -> None:
 def _check_finite(X: np.ndarray, name: str, names: list[str] | None) -> None:
     # If the sum is finite, all values are; else each value is checked, which is slower.
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):
+        if math.isfinite(X.sum(dtype=np.float64)):
             return
     bad = ~np.isfinite(X)
     if not bad.any():
@@ -518,7 +518,7 @@ def unit_of(X: Any) -> float:
         flat = X.reshape(-1)
         with np.errstate(over="ignore"):
             square = float(flat @ flat)
-        limit = 4.0 ** SAFE[X.dtype.name]
+        limit = 4.0 ** SAFE["float32" if X.dtype == np.float32 else "float64"]
         if X.size / limit < square < limit:  # takes half the time of the largest entry
             return 1.0
     return safe_unit(largest_entry(X), X.dtype)

@@ -130,9 +130,8 @@ def ccc_score(
         The cluster of each object; -1, -2 and -3 are noise.
     variant : {"sarle", "fastclus", "nbclust"}
         :math:`s_j^2` are the eigenvalues of the covariance (Sarle, SAS PROC CLUSTER), the
-        variances of the columns (PROC FASTCLUS), or the eigenvalues of the second moments of data
-        that were not centred (NbClust, which also cuts along other dimensions; it gives +18 for
-        uniform noise).
+        variances of the columns (PROC FASTCLUS), or the eigenvalues of second moments of data
+        not centred (NbClust, which also cuts along other dimensions; +18 for uniform noise).
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; integer weights count as repetitions.
     noise : {"exclude", "cluster", "singletons", "error"}

@@ -82,11 +82,11 @@ def cdbw_score(
     Each cluster is represented by objects chosen farthest first. Compactness is the density around
     representatives drawn towards the centre by 0.1 … 0.8. Cohesion is lower the more that density
     changes on the way. Separation is the distance of the mutually nearest representatives of the
-    nearest two clusters. It is lower the higher the density at their midpoints. Range [0, ∞),
-    greater is better.
+    nearest two clusters, lower the higher the density at their midpoints.
 
-    Its unit is 1/length: iris in millimetres has a tenth of its value in centimetres. Compare
-    partitions of one space only. Undefined for one cluster, n clusters, or none with any extent.
+    Range [0, ∞), greater is better. The unit is 1/length (iris in millimetres has a tenth of its
+    value in centimetres): compare partitions of one space only. Undefined for one cluster, n
+    clusters, or none with any extent.
 
     Parameters
     ----------

@@ -70,8 +70,7 @@ def davies_bouldin_score(
               S_k=\Bigl(\tfrac1{n_k}\sum_{x\in C_k}\lVert x-v_k\rVert^q\Bigr)^{1/q}
 
     Range [0, ∞), smaller is better. Pairs of coinciding centres are left out. Undefined for one
-    cluster, n clusters, or all centres in one place. (scikit-learn returns 0.0, "perfect", there,
-    and whenever distances fall below an absolute 1e-8.)
+    cluster, n clusters, or all centres in one place (scikit-learn returns 0.0, "perfect", there).
 
     Parameters
     ----------
@@ -217,9 +216,8 @@ def cfq_score(
     centers : array-like of shape (K, d), optional
         In the order of the sorted labels; the means by default.
     wrong_side : {"zero", "squared"}
-        A point nearer to a rival's centre already is the rival's: it counts 0. "squared" counts
-        its squared distance all the same, as the authors' evaluator does, which rewards
-        misplaced points. Both agree for nearest-centre labels.
+        A point nearer to a rival's centre counts 0, or as much as any other, as in the authors'
+        evaluator, which rewards misplaced points. Both agree for nearest-centre labels.
     covariances : array-like of shape (K, d) or (K, d, d), or {"diagonal", "full", "authors"}
         Of Gaussian components, in the order of the sorted labels: points then move to where the
         densities of two components are equal instead of to the plane between the centres.
@@ -335,8 +333,7 @@ def margins(
     """Return the distance of each object to the nearest plane between its centre and another.
 
     A small margin means that the object is near the border, a negative one that it is nearer to
-    another centre. It is NaN for noise, and where there is no other centre: with one cluster, or
-    coinciding centres.
+    another centre. NaN for noise, and where there is no other centre or all coincide.
 
     Parameters
     ----------
@@ -411,8 +408,7 @@ def simplified_silhouette_score(
     .. math:: s(x)=\frac{b-a}{\max(a,b)},\quad a=\lVert x-v_{own}\rVert,\quad
               b=\min_{l}\lVert x-v_l\rVert
 
-    Range [-1, 1], greater is better. It takes O(nKd), the silhouette O(n²d). It is a different
-    number, so do not compare the two.
+    Range [-1, 1], greater is better. It takes O(nKd) and is another number than the silhouette.
 
     Parameters
     ----------

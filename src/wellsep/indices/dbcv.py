@@ -102,16 +102,14 @@ def dbcv_score(
         The power in core distances, by default the number of columns; needed where X holds
         distances. It changes the value, and may change which of two partitions is better.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Noise is in no cluster but counts in n ("exclude", "penalize"), is one cluster, is a cluster
-        per object, or is refused.
+        Noise counts in n alone ("exclude", "penalize"), is one cluster, one per object, or refused.
     device : str, optional
         Where X is placed, such as "cuda"; the value is computed on the host.
 
     Notes
     -----
     A cluster of one object has no density. As in the authors' program it is noise, and the value
-    is 0 where fewer than two clusters are left. A cluster of two objects has no inner object: both
-    count.
+    is 0 where fewer than two clusters are left. Of a cluster of two objects both count as inner.
 
     Reachability has many ties: all that an object with a large core distance can reach lies at
     that distance. They decide which objects are inner. Of edges with equal reachability the one is

@@ -83,16 +83,14 @@ def disco_score(
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Noise is judged by the formula above ("exclude", "penalize"), is one cluster, is a cluster
-        per object, or is refused.
+        Noise is judged as above (by the first two), is one cluster, one per object, or refused.
     device : str, optional
         Where X is placed, such as "cuda"; the value is computed on the host.
 
     Notes
     -----
     One cluster without noise has the value 0, noise alone -1. The rivals of a single cluster are
-    its noise objects, each by itself. One cluster with a few far noise objects can therefore score
-    above the right partition: compare clusterings of two clusters or more.
+    its noise objects, so that with a few far ones it can score above the right partition.
 
     References
     ----------

@@ -12,11 +12,11 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.labels import as_labels
 from wellsep.compute.statistics.contingency import PairCounts
-from wellsep.partitions import encode, shared_cells
+from wellsep.partitions import Partitions, shared_cells
 
 
-def _pair(labels_true: Any, labels_pred: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of both; -1 is a name like any other here."""
+def _codes(labels_true: Any, labels_pred: Any) -> np.ndarray:
+    """(2, n) codes of both; -1 is a name like any other here."""
     truth = as_labels(labels_true, "labels_true")
     found = as_labels(labels_pred, "labels_pred")
     if len(truth) != len(found):
@@ -26,16 +26,14 @@ def _pair(labels_true: Any, labels_pred: Any) -> tuple[np.ndarray, np.ndarray]:
             f"[{len(truth)}, {len(found)}]"  # scikit-learn's sentence, which programs look for
         )
     if not len(truth):
-        return np.empty(0, np.int32), np.empty(0, np.int32)
-    return (
-        encode(truth, noise="cluster", name="labels_true").codes[0],
-        encode(found, noise="cluster", name="labels_pred").codes[0],
-    )
+        return np.empty((2, 0), np.int32)
+    both = {"labels_true": truth, "labels_pred": found}
+    return Partitions.from_labels(both, noise="cluster").codes
 
 
 def contingency(labels_true: Any, labels_pred: Any) -> Any:
     """(classes, clusters) counts as a sparse table: at most n of its cells are filled."""
-    truth, found = _pair(labels_true, labels_pred)
+    truth, found = _codes(labels_true, labels_pred)
     if not len(truth):
         raise ValueError("labels_true must hold at least one label, got none.")
     shape = int(truth.max()) + 1, int(found.max()) + 1
@@ -96,10 +94,10 @@ def _agreement(
     of_counts: Callable[..., np.ndarray], labels_true: Any, labels_pred: Any, **options: Any
 ) -> float:
     """What a function of the counts finds for two labellings; 1 for two of no objects."""
-    pair = _pair(labels_true, labels_pred)
-    if not len(pair[0]):
+    codes = _codes(labels_true, labels_pred)
+    if not codes.size:
         return 1.0
-    return float(of_counts(PairCounts.of_codes(np.stack(pair), n_jobs=1), **options)[0, 1])
+    return float(of_counts(PairCounts.of_codes(codes, n_jobs=1), **options)[0, 1])
 
 
 def nmi_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arithmetic") -> float:

@@ -45,7 +45,7 @@ class GapStatistic(Views, row_names="k"):
         The smallest k whose gap is not beaten by the next one by more than that one's error
         (the one-standard-error rule), or the k of the largest gap if there is none.
     decided : bool
-        Whether the rule was met. If not, a larger k may be worth a try.
+        Whether there is one. If not, a larger k may be worth a try.
     reference : str
     """
 
@@ -96,8 +96,7 @@ def gap_statistic(
     n_references : int, default 20
         B, the data sets without clusters.
     reference : {"pca", "uniform"}
-        Uniform over a box along the principal axes of the data, or along its columns. The former
-        fits elongated data better.
+        Uniform over a box along the principal axes, which fits elongated data, or the columns.
     estimator : clusterer with a parameter ``n_clusters``, optional
         Cloned for every k and data set; scikit-learn's ``KMeans(n_init=5)`` by default.
     random_state : int, Generator or None

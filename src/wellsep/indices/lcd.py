@@ -96,11 +96,9 @@ def local_connectivity(
     LCD(C) is the maximum over the objects of C, MaxLCD and AvgLCD are maximum and mean over the
     clusters. Lower is better. Of neighbours that tie at the t-th place the one with the smaller
     term counts, so the order of the objects plays no part. Distances that differ by less than one
-    part in 10¹² are the same distance. An object on its prototype has LCD 0. Fewer than t
-    neighbours mean a smaller sum, by design: compare clusters much larger than t.
-
-    Exact, without an n × n matrix. The index "lcd" of ``score_partitions`` is AvgLCD or,
-    with ``aggregate="max"``, MaxLCD.
+    part in 10¹² are the same. An object on its prototype has LCD 0. Fewer than t neighbours mean a
+    smaller sum, by design: compare clusters much larger than t. The index "lcd" of
+    ``score_partitions`` is AvgLCD or, with ``aggregate="max"``, MaxLCD. No n × n matrix is made.
 
     Parameters
     ----------
@@ -125,10 +123,9 @@ def local_connectivity(
 
     Notes
     -----
-    A mean needs no coordinates: its squared distance to x is that of x to the members, on
-    average, less half of that between two members. This equals the answer on rows for Euclidean
-    distances. With other distances it may fall below 0, and counts as 0; medoids are then the
-    safer prototypes.
+    A mean needs no coordinates: its squared distance to x is that of x to the members, on average,
+    less half of that between two members. Unless distances are Euclidean it may fall below 0, and
+    counts as 0; medoids are then the safer prototypes.
 
     References
     ----------

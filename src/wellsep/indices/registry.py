@@ -131,8 +131,7 @@ class Index:
 class Registry(Mapping[str, Index]):
     """Name → Index. Third parties add theirs with ``register_index``, or by an entry point.
 
-    Entry points of the group ``wellsep.indices`` are read when a name is unknown, and when names
-    are listed.
+    Entry points of ``wellsep.indices`` are read when a name is unknown and when names are listed.
     """
 
     def __init__(self) -> None:
@@ -262,8 +261,7 @@ def register_index(
     citation : str
         The paper that proposes it.
     price : {None, "zero", "variance", "inverse"}
-        What noise costs under ``noise="penalize"``, see the guide on noise. None: partitions with
-        noise are then refused.
+        What noise costs under ``noise="penalize"``, see the guide on noise; None refuses it then.
     overwrite : bool
         Replace an index of the same name instead of raising.
 

@@ -97,9 +97,7 @@ class PartitionScores(Views, row_names="partition"):
                     "n_clusters": int(self.n_clusters[m]),
                     "coverage": float(self.coverage[m]),
                     "scores": dict(zip(self.indices, self.values[m].tolist(), strict=True)),
-                    "undefined": {
-                        index: why for index in self.indices if (why := self.why(name, index))
-                    },
+                    "undefined": {i: why for i in self.indices if (why := self.why(name, i))},
                 }
                 for m, name in enumerate(self.names)
             ],

@@ -115,9 +115,8 @@ def silhouette_score(
     labels : array-like of shape (n,)
         The clustering: a label for each object. -1, -2 and -3 are noise.
     metric : str or callable, default "euclidean"
-        "cosine" takes O(nKd) (and sparse X); "dc" is the distance over paths of high density, see
-        `dc_metric`; any other name of scikit-learn's ``pairwise_distances``, or a function of two
-        rows, works block by block.
+        "cosine" takes O(nKd) (and sparse X); "dc" is the distance over paths of high density (see
+        `dc_metric`); all else of scikit-learn's ``pairwise_distances`` works block by block.
     sample_size : int, optional
         Number of objects that are drawn, all others left out. `silhouette_estimate` says how far
         its value can be off, and is nearer for the same work.

@@ -88,8 +88,7 @@ def silhouette_estimate(
     Each sampled object's width is exact: its distances to *all* objects are computed. Their mean
     is an unbiased estimate of :func:`silhouette_score`, with standard error
     :math:`\frac{s}{\sqrt m}\sqrt{1-m/n}` for m of n objects. (The silhouette *of* a subsample is
-    another number, and biased.) It takes O(m n d) and one pass over the rows, which may be a dask
-    collection.
+    another number, and biased.) It takes O(m n d) and one pass over the rows.
 
     Parameters
     ----------

@@ -5,8 +5,7 @@ A sample enters as its distinct values ``v`` and, for each, the number of object
 is counted in objects, so that the dip in probability is the result divided by 2n.
 
 Both counts ascend, and so do the hulls. What the ends of a block of points say therefore holds
-for all of it, and most blocks need no second look: a large sample costs little more than reading
-each of its blocks once.
+for all of it, and a large sample costs little more than reading each of its blocks once.
 """
 
 from __future__ import annotations

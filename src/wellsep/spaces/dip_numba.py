@@ -1,7 +1,6 @@
 """Compiled dips.
 
-The steps are those of dip_hulls.py, where the reasons stand; ``sign`` is 1 for a convex minorant
-and −1 for a concave majorant.
+The steps are those of dip_hulls.py, where the reasons stand; the sign is −1 for a majorant.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ from wellsep.spaces.dip_hulls import BLOCK, HUGE
 
 @njit(cache=True, error_model="numpy")
 def _scan(
-    v: np.ndarray, y: np.ndarray, sign: float, points: np.ndarray, n: int, out: np.ndarray
-) -> int:
-    """Vertices of the hull of the first n of the ascending ``points``, by a stack; their number."""
+    v: np.ndarray, y: np.ndarray, sign: float, points: np.ndarray, out: np.ndarray
+) -> np.ndarray:
+    """Vertices of the hull of the ascending ``points``, by a stack, in the beginning of ``out``."""
     out[0] = points[0]
     top = 0
-    for k in range(1, n):
-        i = points[k]
+    for i in points[1:]:
         while top > 0:
             a, b = out[top - 1], out[top]
             if sign * ((y[b] - y[a]) * (v[i] - v[b]) - (y[i] - y[b]) * (v[b] - v[a])) < 0:
@@ -28,32 +26,25 @@ def _scan(
             top -= 1
         top += 1
         out[top] = i
-    return top + 1
+    return out[: top + 1]
 
 
 @njit(cache=True, error_model="numpy")
 def _hull(
-    v: np.ndarray,
-    y: np.ndarray,
-    sign: float,
-    first: int,
-    last: int,
-    points: np.ndarray,
-    rough: np.ndarray,
-    out: np.ndarray,
-) -> int:
-    """Vertices of the hull of the points first … last into ``out``; their number."""
-    n = 0
+    v: np.ndarray, y: np.ndarray, sign: float, first: int, last: int, scratch: np.ndarray, row: int
+) -> np.ndarray:
+    """Vertices of the hull of the points first … last, in this row of ``scratch``."""
+    points, n = scratch[0], 0
     step = BLOCK if last - first >= 4 * BLOCK else 1
     for i in range(first, last, step):
         points[n] = i
         n += 1
     points[n] = last
+    rough = _scan(v, y, sign, points[: n + 1], scratch[row if step == 1 else 1])
     if step == 1:
-        return _scan(v, y, sign, points, n + 1, out)
-    n_rough = _scan(v, y, sign, points, n + 1, rough)
+        return rough
     n = 0
-    for k in range(n_rough - 1):
+    for k in range(len(rough) - 1):
         p, q = rough[k], rough[k + 1]
         slope = (y[q] - y[p]) / (v[q] - v[p])
         points[n] = p
@@ -67,20 +58,20 @@ def _hull(
                         points[n] = i
                         n += 1
     points[n] = last
-    return _scan(v, y, sign, points, n + 1, out)
+    return _scan(v, y, sign, points[: n + 1], scratch[row])
 
 
 @njit(cache=True, error_model="numpy")
 def _widest(
-    v: np.ndarray, y: np.ndarray, hull: np.ndarray, n: int, line: np.ndarray, knots: np.ndarray
+    v: np.ndarray, y: np.ndarray, hull: np.ndarray, line: np.ndarray, knots: np.ndarray
 ) -> tuple[float, int, int]:
-    """The largest distance of the n vertices of a hull of y to the line through the knots.
+    """The largest distance of the vertices of a hull of y to the line through the knots.
 
     With the place of the vertex in its hull, and that of the first knot not before it.
     """
     widest, vertex, knot = -1.0, 0, 0
     k = 0
-    for j in range(n):
+    for j in range(len(hull)):
         i = hull[j]
         while knots[k] < i:
             k += 1
@@ -118,19 +109,18 @@ def dip_of_steps(
     v: np.ndarray, below: np.ndarray, upto: np.ndarray, scratch: np.ndarray
 ) -> tuple[float, int, int]:
     """Twice the dip in objects, and the ends of the modal interval; ``scratch`` is (4, n)."""
-    points, rough, g, m = scratch[0], scratch[1], scratch[2], scratch[3]
     first, last, height = 0, len(v) - 1, 1.0
     while first < last and upto[last] - below[first] > height:
-        n_g = _hull(v, below, 1.0, first, last, points, rough, g)
-        n_m = _hull(v, upto, -1.0, first, last, points, rough, m)
-        apart_g, start, stop = _widest(v, below, g, n_g, upto, m)
-        apart_m, stop_m, start_m = _widest(v, upto, m, n_m, below, g)
+        g = _hull(v, below, 1.0, first, last, scratch, 2)
+        m = _hull(v, upto, -1.0, first, last, scratch, 3)
+        apart_g, start, stop = _widest(v, below, g, upto, m)
+        apart_m, stop_m, start_m = _widest(v, upto, m, below, g)
         if max(apart_g, apart_m) <= height:
             break
         if apart_g <= apart_m:
             start, stop = start_m - (g[start_m] > m[stop_m]), stop_m
         height = _excess(v, upto, below, g[: start + 1], 1.0, height)
-        height = _excess(v, below, upto, m[stop:n_m], -1.0, height)
+        height = _excess(v, below, upto, m[stop:], -1.0, height)
         first, last = g[start], m[stop]
     return height, first, last
 

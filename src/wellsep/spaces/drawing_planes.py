@@ -35,9 +35,8 @@ def plane(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.ndarray,
     """(s, 2) float32 coordinates of some objects of a space, and what the axes are.
 
     Spaces of one or two columns are shown as they are, those of distances by classical scaling.
-    Of wider ones "pca" shows the first two principal components of the drawn objects, with the
-    largest loading positive so that the picture never flips; "tsne" and "umap" show an embedding
-    of the drawn objects.
+    Of wider ones "pca" shows the first two principal components of the drawn objects, the largest
+    loading positive so that the picture never flips; "tsne" and "umap" show an embedding of them.
 
     >>> xy, axes = plane(np.eye(5), np.arange(4))
     >>> xy.shape, axes

@@ -27,8 +27,7 @@ class Spectrum(NamedTuple):
 def spectrum_of(X: Any) -> Spectrum:
     """RankMe and alpha-ReQ of a space; of 5,000 objects drawn at random where there are more.
 
-    Spaces of more than 1,024 columns, sparse ones and those of distances are seen by 1,024
-    objects. NaN where nothing varies.
+    More than 1,024 columns, sparse rows and distances: of 1,024 objects. NaN if nothing varies.
 
     >>> spectrum_of(np.vstack([np.eye(3), -np.eye(3)]))
     Spectrum(rankme=3.0, alpha_req=0.0, n_objects=6)

@@ -94,7 +94,7 @@ def multimodality(
 
     The space is brought to one dimension, :math:`z = Xw`, and the test answers
     :math:`p = P(D_n \ge D(z))` (see :func:`dip_test`). A small p says that the space has
-    groups. A large p does not prove the opposite, because one direction need not show all groups.
+    groups. A large p does not prove the opposite: one direction need not show all groups.
 
     Parameters
     ----------

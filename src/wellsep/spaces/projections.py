@@ -9,6 +9,7 @@ from sparse rows alike, so no table of n × d numbers is made.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,10 +31,8 @@ def leading_eigenpairs(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     size = len(A)
     k = min(k, size)
     if size > DENSE_UP_TO:
-        try:
+        with suppress(ArpackNoConvergence):  # eigenvalues too close for it, yet not equal
             return _one_by_one(A, k)
-        except ArpackNoConvergence:  # eigenvalues too close for it, yet not equal
-            pass
     values, vectors = eigh(A, subset_by_index=(size - k, size - 1))
     if len(values) < k:  # all equal up to rounding: LAPACK's search by index finds none
         values, vectors = eigh(A)
@@ -183,8 +182,7 @@ def take_objects(X: Any, objects: np.ndarray) -> Any:
 def centred_gram(X: Any, objects: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
     """(m, m) inner products of some objects about their mean, in float64.
 
-    With ``rng``, distances that are whole numbers get noise of one step before: their ties would
-    look like modes.
+    With ``rng``, whole distances get noise of one step before: their ties would look like modes.
 
     >>> from wellsep.distances.matrix import Distances
     >>> centred_gram(Distances([1.0, 3, 2]), np.arange(3)).round(2).diagonal().tolist()
