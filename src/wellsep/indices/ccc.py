@@ -120,7 +120,7 @@ def ccc_score(
     with :math:`E(R^2)` from the edges :math:`s_j` of a box as wide as the data, cut into K cubes
     along its :math:`p^*` longest edges. Greater is better; above 2 or 3 speaks for clusters,
     below 0 for outliers or none. One cluster has 0; clusters without extent have ∞. Undefined for
-    n clusters, or no variance. Sarle calls it unreliable below 10 objects a cluster on average.
+    n clusters, or no variance. Unreliable below 10 objects a cluster on average.
 
     Parameters
     ----------

@@ -110,9 +110,9 @@ def cdbw_score(
 
     Notes
     -----
-    Where representatives tie, the first object wins: on data with many equal distances the value
-    depends on the order of the objects. On whole numbers distances are exact, so that rounding
-    decides nothing; in ``fpc::cdbw`` it does, and a translation may change the value.
+    Where representatives tie, the first object wins: with many equal distances the value depends
+    on the order of the objects. On whole numbers rounding decides nothing; in ``fpc::cdbw`` it
+    does, and a translation may change the value.
 
     References
     ----------

@@ -125,10 +125,10 @@ def dbcv_score(
 
     ``ties="hdbscan"`` gives the value of ``hdbscan.validity.validity_index`` (hdbscan 0.8) with
     its two other rules: duplicates do not count in core distances, and of a cluster of two objects
-    the first alone is inner. Distances are those of scikit-learn where it has the metric, for the
+    the first alone is inner. Distances are those of scikit-learn where it has the metric, as the
     rounding of duplicates decides there too. On cosine distances far from the origin hdbscan loses
-    digits in the separation; ours keeps them. hdbscan takes ``d`` for matrices only, and fails on
-    clusters of one object. The matrix of distances of a cluster is held in memory.
+    digits in the separation. It takes ``d`` for matrices only, and fails on clusters of one object.
+    The matrix of distances of a cluster is held in memory.
 
     References
     ----------

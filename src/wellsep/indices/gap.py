@@ -86,6 +86,7 @@ def gap_statistic(
 
     The choice is the smallest k with Gap(k) ≥ Gap(k') − s(k'). Here k' is the next in the range,
     and s(k') the standard error of its references. k = 1 may win: there are no clusters then.
+    Undefined where some k leaves no variance within clusters.
 
     Parameters
     ----------
@@ -106,15 +107,10 @@ def gap_statistic(
     -------
     GapStatistic
 
-    Raises
-    ------
-    UndefinedIndex
-        Some k leaves no variance within clusters.
-
     Notes
     -----
-    The references assume one blob without structure: on nested or very unequal clusters the rule
-    stops early. (B + 1) × len(k_range) clusterings are made.
+    On nested or very unequal clusters the rule stops early, as the references are one blob.
+    (B + 1) × len(k_range) clusterings are made.
 
     References
     ----------

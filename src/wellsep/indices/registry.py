@@ -19,13 +19,8 @@ from wellsep.distances.base import PRECOMPUTED
 from wellsep.indices.noise_prices import PRICES, Price
 from wellsep.partitions import Partitions
 
-LAWS = (
-    "labels",  # the names of the clusters do not matter
-    "order",  # the order of the objects does not matter
-    "translation",
-    "rotation",
-    "scale",
-)
+# What does not matter: names of clusters, order of objects, and changes of the coordinates.
+LAWS = ("labels", "order", "translation", "rotation", "scale")
 COSTS = ("n·d", "n·K·d", "n²·d", "fits")
 Score = float | np.ndarray  # (B,) where the statistics are those of B half-samples
 

@@ -38,11 +38,7 @@ def _wants_s_dbw(
     "balls are empty and only the scatter is left.",
 )
 def _s_dbw(
-    balls: Balls,
-    *,
-    density: str = "union",
-    strict: bool = False,
-    normalise: bool = True,
+    balls: Balls, *, density: str = "union", strict: bool = False, normalise: bool = True
 ) -> float:
     spread = balls.spread
     norms, whole = np.linalg.norm(spread.variances, axis=1), np.linalg.norm(spread.total)

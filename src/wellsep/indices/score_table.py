@@ -109,11 +109,8 @@ class PartitionScores(Views, row_names="partition"):
             f"  {printable(name, 40)}: " + ", ".join(map(cell, values))
             for name, values in zip(self.names[:MOST_FACTS], self.values, strict=False)
         ]
-        more = len(self.names) - len(rows)
-        lines = [
-            line if len(line) < LONGEST else line[: LONGEST - 2] + "…"
-            for line in (f"PartitionScores({head}", *rows)
-        ]
+        more, lines = len(self.names) - len(rows), [f"PartitionScores({head}", *rows]
+        lines = [line if len(line) < LONGEST else line[: LONGEST - 2] + "…" for line in lines]
         return "\n".join([*lines, f"  … and {more} more"] if more else lines) + ")"
 
     __str__ = __repr__  # the values are what was asked for

@@ -151,12 +151,7 @@ def _with_centers(task: AnyTask, centers: Any, given: Partitions) -> AnyTask:
 
 
 def _task_on_dask(
-    X: Any,
-    labels: Any,
-    asked: list[ParsedIndex],
-    sample_weight: Any,
-    noise: str,
-    device: Any,
+    X: Any, labels: Any, asked: list[ParsedIndex], sample_weight: Any, noise: str, device: Any
 ) -> AnyTask:
     """Rows, codes and weights in chunks; nothing but the distinct labels is gathered."""
     for index, params in asked:

@@ -174,9 +174,8 @@ def nearest_unimodal(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     dip = dip_of_steps(distinct, below, upto)
     left = minorant(distinct[: dip.first + 1], below[: dip.first + 1])
     right = dip.last + majorant(distinct[dip.last :], upto[dip.last :])
-    heights = np.concatenate([below[left], upto[right] - dip.height])
-    heights = np.maximum.accumulate(heights)
-    return heights / heights[-1], distinct[np.concatenate([left, right])]
+    heights = np.maximum.accumulate(np.append(below[left], upto[right] - dip.height))
+    return heights / heights[-1], distinct[np.append(left, right)]
 
 
 @dataclass(frozen=True, eq=False)

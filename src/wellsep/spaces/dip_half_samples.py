@@ -70,13 +70,13 @@ def _by_moments(
         part = np.arange(start, min(start + AT_ONCE, len(draws)))
         chosen = halves.chosen[draws[part]]
         constant = np.stack([low[c].min(axis=0) == high[c].max(axis=0) for c in chosen])
-        square = np.tensordot(chosen.astype(float), squares, axes=1)
-        weights = _first_components(
-            chosen @ sums, square, chosen @ size, constant, scale, SMALLEST_GAP[X.dtype]
-        )
+        n, total = chosen @ size, chosen @ sums
+        covariance = np.tensordot(chosen.astype(float), squares, axes=1)
+        covariance -= total[:, :, None] * total[:, None, :] / n[:, None, None]
+        weights = _first_components(covariance, constant, scale, SMALLEST_GAP[X.dtype])
         projected = [rows @ weights.T for rows in groups]  # (objects of the group, draws) each
-        for total in np.unique(chosen @ size):
-            alike = np.flatnonzero(chosen @ size == total)
+        for n_objects in np.unique(n):
+            alike = np.flatnonzero(n == n_objects)
             table = np.stack(
                 [np.concatenate([z[:, i] for z, c in zip(projected, chosen[i], strict=True) if c])
                  for i in alike]
@@ -90,25 +90,19 @@ def _by_moments(
 
 
 def _first_components(
-    total: np.ndarray,
-    square: np.ndarray,
-    n: np.ndarray,
-    constant: np.ndarray,
-    scale: bool,
-    smallest_gap: float,
+    covariance: np.ndarray, constant: np.ndarray, scale: bool, smallest_gap: float
 ) -> np.ndarray:
     """Loadings (draws, d) of the first components; unscaled where a column is constant.
 
     NaN where there is none, 0 where all columns are constant.
     """
-    covariance = square - total[:, :, None] * total[:, None, :] / n[:, None, None]
-    unit = np.ones(total.shape)
+    unit = np.ones(constant.shape)
     if scale:
         some = ~constant.any(axis=1)
         variance = np.einsum("bii->bi", covariance[some])
         unit[some] = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
         covariance /= unit[:, :, None] * unit[:, None, :]
-    if total.shape[1] <= SMALL:
+    if constant.shape[1] <= SMALL:
         values, vectors = np.linalg.eigh(covariance)
         first, leading = vectors[:, :, -1], values[:, :-3:-1]
     else:

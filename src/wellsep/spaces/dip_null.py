@@ -55,13 +55,13 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
     dips = quickest_dips(n_simulations, n)
     n_rows = max(1, CHUNK // n)
     for start in range(0, n_simulations, n_rows):
-        stop = min(start + n_rows, n_simulations)
-        spacings = rng.standard_exponential((stop - start, n - 1))
+        part = heights[start : start + n_rows]
+        spacings = rng.standard_exponential((len(part), n - 1))
         # Far out a spacing of less than the rounding of the sum would make a tie.
         np.maximum(spacings, 4 * n * np.finfo(float).eps, out=spacings)
-        rows = np.zeros((stop - start, n))
+        rows = np.zeros((len(part), n))
         np.cumsum(spacings, axis=1, out=rows[:, 1:])
-        heights[start:stop] = dips(rows)[:, 0]
+        part[:] = dips(rows)[:, 0]
     return heights / (2 * n)
 
 

@@ -68,8 +68,7 @@ def plane(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.ndarray,
 
 def _two_columns(table: np.ndarray) -> np.ndarray:
     """The columns of a table of at most two in float32, with zeros for those that are missing."""
-    empty = np.zeros((len(table), 2 - table.shape[1]))
-    return np.column_stack([table, empty]).astype(np.float32)
+    return np.pad(table, ((0, 0), (0, 2 - table.shape[1]))).astype(np.float32)
 
 
 def lay_out(X: Any, objects: np.ndarray, layout: str = "auto") -> tuple[np.ndarray, str]:

@@ -101,17 +101,15 @@ def multimodality(
     X : array-like, sparse matrix or Distances of shape (n, d)
         The space; at least two objects. float32 is read in float64, block by block. Of `Distances`
         the principal components are the axes of classical scaling, from at most 500 objects, and
-        distances that are whole numbers get uniform noise of one step first: their ties would
-        look like modes. Of sparse rows at most 2,000 objects are tested.
+        whole numbers get uniform noise of one step first: their ties would look like modes. Of
+        sparse rows at most 2,000 objects are tested.
     projection : {"pca", "pca-scaled", "components", "distances"}
         ``"pca"``: the first principal component. Undefined where the two largest eigenvalues are
         equal, as those of whitened features are: the answer then says so.
-        ``"pca-scaled"``: the same after scaling columns to unit variance, no scaling at all if
-        any column is constant (the rule of the ACE paper). Undefined for uncorrelated columns,
-        so for PCA scores.
+        ``"pca-scaled"``: the same of columns scaled to unit variance, or not at all if one is
+        constant (the rule of the ACE paper). Undefined for uncorrelated columns: PCA scores.
         ``"components"``: the first ``n_components`` without scaling, corrected by Holm.
-        ``"distances"``: all pairwise distances of the standardised objects; they are tested as if
-        independent, which they are not.
+        ``"distances"``: those of all pairs of standardised objects, tested as if independent.
     n_components : int
         For ``"components"``; fewer are used where the rank is smaller.
     max_pairs : int
