@@ -353,7 +353,7 @@ def _distinct(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if high < 2**63 and high - low < 4 * len(vector):  # small integers need no sorting
             shifted = vector.astype(np.int64, copy=False)
             shifted = shifted - low if low else shifted
-            present = np.flatnonzero(np.bincount(shifted))
+            present = np.bincount(shifted).nonzero()[0]
             if len(present) > high - low:  # none is missing: they are their own codes
                 return (present + low).astype(vector.dtype), shifted.astype(np.int32)
             place = np.empty(high - low + 1, dtype=np.int32)

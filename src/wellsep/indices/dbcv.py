@@ -85,7 +85,7 @@ def dbcv_score(
     of x in its cluster is
     :math:`\bigl(\frac{1}{n_k-1}\sum_{y\ne x}\lVert x-y\rVert^{-d}\bigr)^{-1/d}`. Range [-1, 1],
     greater is better. Undefined for one cluster, or where every object is its own. n counts all
-    objects: noise belongs to no cluster and lowers the value. Of each: :func:`dbcv_clusters`.
+    objects: noise belongs to no cluster and lowers the value (by cluster: :func:`dbcv_clusters`).
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ def disco_score(
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
     noise : {"exclude", "penalize", "cluster", "singletons", "error"}
-        Noise is judged as above (by the first two), is one cluster, one per object, or refused.
+        Noise is judged as above ("exclude", "penalize"), one cluster, one per object, or refused.
     device : str, optional
         Where X is placed, such as "cuda"; the value is computed on the host.
 

@@ -167,11 +167,10 @@ class Registry(Mapping[str, Index]):
         for law in index.laws:
             check_choice("laws", law, LAWS)
         check_choice("price", index.price, (None, *PRICES))
-        price = PRICES.get(index.price) if index.price else None
-        if price and not price.suits(index.direction, index.range):
+        if index.price is not None and not PRICES[index.price].suits(index.direction, index.range):
             raise ValueError(
                 f"price must be None or suit direction and range of {index.name!r}, got "
-                f"{index.price!r}; that is for indices of this kind: {price.rule}."
+                f"{index.price!r}; that is for indices of this kind: {PRICES[index.price].rule}."
             )
         self._entries[index.name] = index
         return index
@@ -256,7 +255,7 @@ def register_index(
     citation : str
         The paper that proposes it.
     price : {None, "zero", "variance", "inverse"}
-        What noise costs under ``noise="penalize"``, see the guide on noise; None refuses it then.
+        What noise costs under ``noise="penalize"``, see the guide on noise; if None, it is refused.
     overwrite : bool
         Replace an index of the same name instead of raising.
 

@@ -210,7 +210,6 @@ def evaluate_and_keep(
         refuse_unpriced(asked, partitions)
     labels = tuple(index.label(params) for index, params in asked)
     asked = [(index, index.in_space(params, task.space.own_metric)) for index, params in asked]
-    needs = [index.wants(**params) for index, params in asked]
     values = np.full((len(partitions), len(asked)), np.nan)
     reasons: dict[tuple[int, int], str] = {}
     defined: dict[int, list[int]] = {}  # partition → indices that its number of clusters suits
@@ -222,6 +221,7 @@ def evaluate_and_keep(
     kept: list[Any] = [None] * len(partitions)
     if defined:
         some = task if len(defined) == len(partitions) else task.subset(list(defined))
+        needs = [index.wants(**params) for index, params in asked]
         noisiest = int(partitions.coverage.argmin())
         prices = [index.price_for(partitions, noisiest) for index, _ in asked]
         wants = [w for wanted in (*needs, *(p.wants for p in prices)) for w in wanted.values()]
