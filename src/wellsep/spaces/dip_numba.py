@@ -135,18 +135,21 @@ def dips_of_rows(rows: np.ndarray) -> np.ndarray:
     steps = np.empty(n + 1)
     scratch = np.empty((4, n), np.int32)
     dips = np.empty((rows.shape[0], 3))
-    steps[0], steps[1] = 0.0, 1.0
     for r in range(rows.shape[0]):
-        v = rows[r]
-        unit = 0.25 if max(-v[0], v[n - 1]) > HUGE else 1.0
-        k = 0
-        before = v[0]
-        v[0] *= unit
-        for i in range(1, n):  # without a branch, which ties would make hard to foresee
-            value = v[i]
-            k += value != before
-            v[k], steps[k + 1], before = value * unit, i + 1.0, value
-        k += 1
+        v, k, unit = rows[r], n, 1.0
+        if max(-v[0], v[n - 1]) > HUGE:
+            unit = 0.25
+            v *= unit
+        steps[0], steps[n], n_tied = 0.0, n, 0
+        for i in range(1, n):
+            steps[i] = i
+            n_tied += v[i] == v[i - 1]
+        if n_tied > 0:
+            k, before = 1, v[0]
+            for i in range(1, n):  # without a branch, which ties would make hard to foresee
+                value = v[i]
+                k += value != before
+                v[k - 1], steps[k], before = value, i + 1.0, value
         height, first, last = dip_of_steps(v[:k], steps[:k], steps[1 : k + 1], scratch)
         # One by one: a row from a tuple takes numba four seconds more to compile.
         dips[r, 0], dips[r, 1], dips[r, 2] = height, v[first] / unit, v[last] / unit
