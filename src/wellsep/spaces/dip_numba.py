@@ -13,12 +13,13 @@ from wellsep.spaces.dip_hulls import BLOCK, HUGE
 
 @njit(cache=True, error_model="numpy")
 def _scan(
-    v: np.ndarray, y: np.ndarray, sign: float, points: np.ndarray, out: np.ndarray
-) -> np.ndarray:
-    """Vertices of the hull of the ascending ``points``, by a stack, in the beginning of ``out``."""
+    v: np.ndarray, y: np.ndarray, sign: float, points: np.ndarray, n: int, out: np.ndarray
+) -> int:
+    """Vertices of the hull of the first n of the ascending ``points``, by a stack; their number."""
     out[0] = points[0]
     top = 0
-    for i in points[1:]:
+    for k in range(1, n):
+        i = points[k]
         while top > 0:
             a, b = out[top - 1], out[top]
             if sign * ((y[b] - y[a]) * (v[i] - v[b]) - (y[i] - y[b]) * (v[b] - v[a])) < 0:
@@ -26,25 +27,25 @@ def _scan(
             top -= 1
         top += 1
         out[top] = i
-    return out[: top + 1]
+    return top + 1
 
 
 @njit(cache=True, error_model="numpy")
 def _hull(
     v: np.ndarray, y: np.ndarray, sign: float, first: int, last: int, scratch: np.ndarray, row: int
-) -> np.ndarray:
-    """Vertices of the hull of the points first … last, in this row of ``scratch``."""
-    points, n = scratch[0], 0
+) -> int:
+    """Vertices of the hull of the points first … last into a row of ``scratch``; their number."""
+    points, rough, out, n = scratch[0], scratch[1], scratch[row], 0
     step = BLOCK if last - first >= 4 * BLOCK else 1
     for i in range(first, last, step):
         points[n] = i
         n += 1
     points[n] = last
-    rough = _scan(v, y, sign, points[: n + 1], scratch[row if step == 1 else 1])
     if step == 1:
-        return rough
+        return _scan(v, y, sign, points, n + 1, out)
+    n_rough = _scan(v, y, sign, points, n + 1, rough)
     n = 0
-    for k in range(len(rough) - 1):
+    for k in range(n_rough - 1):
         p, q = rough[k], rough[k + 1]
         slope = (y[q] - y[p]) / (v[q] - v[p])
         points[n] = p
@@ -58,20 +59,20 @@ def _hull(
                         points[n] = i
                         n += 1
     points[n] = last
-    return _scan(v, y, sign, points[: n + 1], scratch[row])
+    return _scan(v, y, sign, points, n + 1, out)
 
 
 @njit(cache=True, error_model="numpy")
 def _widest(
-    v: np.ndarray, y: np.ndarray, hull: np.ndarray, line: np.ndarray, knots: np.ndarray
+    v: np.ndarray, y: np.ndarray, hull: np.ndarray, n: int, line: np.ndarray, knots: np.ndarray
 ) -> tuple[float, int, int]:
-    """The largest distance of the vertices of a hull of y to the line through the knots.
+    """The largest distance of the n vertices of a hull of y to the line through the knots.
 
     With the place of the vertex in its hull, and that of the first knot not before it.
     """
     widest, vertex, knot = -1.0, 0, 0
     k = 0
-    for j in range(len(hull)):
+    for j in range(n):
         i = hull[j]
         while knots[k] < i:
             k += 1
@@ -109,18 +110,19 @@ def dip_of_steps(
     v: np.ndarray, below: np.ndarray, upto: np.ndarray, scratch: np.ndarray
 ) -> tuple[float, int, int]:
     """Twice the dip in objects, and the ends of the modal interval; ``scratch`` is (4, n)."""
+    g, m = scratch[2], scratch[3]
     first, last, height = 0, len(v) - 1, 1.0
     while first < last and upto[last] - below[first] > height:
-        g = _hull(v, below, 1.0, first, last, scratch, 2)
-        m = _hull(v, upto, -1.0, first, last, scratch, 3)
-        apart_g, start, stop = _widest(v, below, g, upto, m)
-        apart_m, stop_m, start_m = _widest(v, upto, m, below, g)
+        n_g = _hull(v, below, 1.0, first, last, scratch, 2)
+        n_m = _hull(v, upto, -1.0, first, last, scratch, 3)
+        apart_g, start, stop = _widest(v, below, g, n_g, upto, m)
+        apart_m, stop_m, start_m = _widest(v, upto, m, n_m, below, g)
         if max(apart_g, apart_m) <= height:
             break
         if apart_g <= apart_m:
             start, stop = start_m - (g[start_m] > m[stop_m]), stop_m
         height = _excess(v, upto, below, g[: start + 1], 1.0, height)
-        height = _excess(v, below, upto, m[stop:], -1.0, height)
+        height = _excess(v, below, upto, m[stop:n_m], -1.0, height)
         first, last = g[start], m[stop]
     return height, first, last
 
@@ -135,21 +137,19 @@ def dips_of_rows(rows: np.ndarray) -> np.ndarray:
     steps = np.empty(n + 1)
     scratch = np.empty((4, n), np.int32)
     dips = np.empty((rows.shape[0], 3))
+    steps[0], steps[1] = 0.0, 1.0
     for r in range(rows.shape[0]):
-        v, k, unit = rows[r], n, 1.0
-        if max(-v[0], v[n - 1]) > HUGE:
-            unit = 0.25
+        v = rows[r]
+        unit = 0.25 if max(-v[0], v[n - 1]) > HUGE else 1.0
+        if unit < 1:
             v *= unit
-        steps[0], steps[n], n_tied = 0.0, n, 0
-        for i in range(1, n):
-            steps[i] = i
-            n_tied += v[i] == v[i - 1]
-        if n_tied > 0:
-            k, before = 1, v[0]
-            for i in range(1, n):  # without a branch, which ties would make hard to foresee
-                value = v[i]
-                k += value != before
-                v[k - 1], steps[k], before = value, i + 1.0, value
+        k = 0
+        before = v[0]
+        for i in range(1, n):  # without a branch, which ties would make hard to foresee
+            value = v[i]
+            k += value != before
+            v[k], steps[k + 1], before = value, i + 1.0, value
+        k += 1
         height, first, last = dip_of_steps(v[:k], steps[:k], steps[1 : k + 1], scratch)
         # One by one: a row from a tuple takes numba four seconds more to compile.
         dips[r, 0], dips[r, 1], dips[r, 2] = height, v[first] / unit, v[last] / unit
