@@ -30,10 +30,17 @@ class Fitted(NamedTuple):
 
 
 def fit_labels(estimator: Any, X: Any, fit_params: dict[str, Any] | None = None) -> Fitted:
-    """Fit and read the labels."""
+    """Fit a clusterer, mixture or pipeline, and read the labels of X."""
     start = time.perf_counter()
     estimator.fit(X, **(fit_params or {}))
-    labels = labels_of(estimator, X)
+    labels = fitted_labels(estimator)
+    if labels is None:
+        if not hasattr(estimator, "predict"):
+            raise TypeError(
+                "estimator must have labels_ or predict after fit, "
+                f"got {type(last_step(estimator)).__name__}."
+            )
+        labels = to_numpy(estimator.predict(X))
     return Fitted(estimator, labels, time.perf_counter() - start)
 
 
@@ -45,16 +52,19 @@ def fit_each(
     weights: Any = None,
     seed: int | None = None,
 ) -> list[Fitted | Exception]:
-    """Fit a clusterer for every K; a K that fails comes back as its error."""
+    """Fit a clusterer for every K, a tree once; a K that fails comes back as its error."""
     model = clone(model) if seed is None else seeded(clone(model), int(seed))
     params = weight_params(model, weights)
     ks = list(ks)
+    fits: list[Fitted | Exception] = []
     if is_tree(model):
         try:
-            return list(fit_tree(model, parameter, ks, X, params))
+            full = {parameter: min(ks), f"{prefix_of(model)}compute_full_tree": True}
+            fitted = fit_labels(model.set_params(**full), X, params)
+            children, seconds = last_step(model).children_, fitted.seconds / len(ks)
+            return [Fitted(None, cut_tree(children, k), seconds) for k in ks]
         except Exception as error:  # a clusterer may raise what it likes
             return [error] * len(ks)
-    fits: list[Fitted | Exception] = []
     for k in ks:
         try:
             fits.append(fit_labels(clone(model).set_params(**{parameter: k}), X, params))
@@ -62,19 +72,6 @@ def fit_each(
             error.add_note(f"while fitting {parameter} = {k}")
             fits.append(error)
     return fits
-
-
-def labels_of(estimator: Any, X: Any) -> np.ndarray:
-    """Labels of the data a clusterer, mixture or pipeline was fitted on: X, and no other."""
-    labels = fitted_labels(estimator)
-    if labels is not None:
-        return labels
-    if hasattr(estimator, "predict"):
-        return to_numpy(estimator.predict(X))
-    raise TypeError(
-        "estimator must have labels_ or predict after fit, "
-        f"got {type(last_step(estimator)).__name__}."
-    )
 
 
 def last_step(estimator: Any) -> Any:
@@ -88,12 +85,10 @@ def prefix_of(estimator: Any) -> str:
 
 def count_parameter(estimator: Any, named: str | None = None, name: str = "estimator") -> str:
     """The parameter that holds K, with the prefix of a pipeline's last step."""
-    if named is not None:
-        check_text("parameter", named)
+    options = [prefix_of(estimator) + p for p in ("n_clusters", "n_components")]
+    if named is not None and check_text("parameter", named):
+        options = [named]
     known = estimator.get_params()
-    options = (
-        [named] if named else [prefix_of(estimator) + p for p in ("n_clusters", "n_components")]
-    )
     for option in options:
         if option in known:
             return option
@@ -109,10 +104,9 @@ def seeded(estimator: Any, seed: int, *, where_free: bool = False) -> Any:
     names = [
         name
         for name, value in estimator.get_params().items()
-        if (name == "random_state" or name.endswith("__random_state"))
-        and not (where_free and value is not None)
+        if name.split("__")[-1] == "random_state" and not (where_free and value is not None)
     ]
-    return estimator.set_params(**dict.fromkeys(names, seed)) if names else estimator
+    return estimator.set_params(**dict.fromkeys(names, seed))
 
 
 def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
@@ -198,18 +192,6 @@ def metric_of(model: Any) -> str:
 def is_tree(estimator: Any) -> bool:
     """Whether one fit holds the partitions of every K: an agglomerative clustering."""
     return isinstance(last_step(estimator), AgglomerativeClustering)
-
-
-def fit_tree(
-    estimator: Any, parameter: str, ks: Iterable[int], X: Any, fit_params: dict[str, Any]
-) -> list[Fitted]:
-    """Fit an agglomerative clustering once and cut its tree at every K."""
-    ks = list(ks)
-    prefix = prefix_of(estimator)
-    full = {parameter: min(ks), f"{prefix}compute_full_tree": True}
-    fitted = fit_labels(estimator.set_params(**full), X, fit_params)
-    children = last_step(fitted.estimator).children_
-    return [Fitted(None, cut_tree(children, k), fitted.seconds / len(ks)) for k in ks]
 
 
 def cut_tree(children: np.ndarray, n_clusters: int) -> np.ndarray:

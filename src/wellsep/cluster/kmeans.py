@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import check_choice, to_numpy
-from wellsep._checks.values import check_flag, check_random_state
+from wellsep._checks.values import check_flag
 from wellsep._threads import own_threads
 from wellsep.cluster.batches import StreamedClusterer
 from wellsep.cluster.estimator import FitInput, NoProgress
@@ -132,9 +132,9 @@ def kmeans_labels(
 ) -> list[np.ndarray]:
     """Labels of a k-means with each number of clusters; the points are made ready once."""
     points = prepare(X, weights, check_choice("metric", model.metric, Points.METRICS))
-    starts, labels = model._starts(), []
+    starts, labels = model._starts()._replace(random_state=np.random.RandomState(seed)), []
     for k in ks:
-        starts = starts._replace(n_clusters=k, random_state=check_random_state(seed))
-        ended = kmeans(points, FitInput(X, weights, starts))
+        starts.random_state.seed(seed)
+        ended = kmeans(points, FitInput(X, weights, starts._replace(n_clusters=k)))
         labels.append(to_numpy(points.publish(ended.labels, np.int32)))
     return labels

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -46,7 +46,6 @@ from wellsep.cluster.fitting import (
 )
 from wellsep.cluster.k_choice.evidence import (
     NO_GAP,
-    GapCurve,
     InWorkers,
     Sample,
     draw_sample,
@@ -54,7 +53,7 @@ from wellsep.cluster.k_choice.evidence import (
     mixture_bics,
     strengths,
 )
-from wellsep.cluster.k_choice.result import CRITERIA, GATE, UNTESTED, ChosenK
+from wellsep.cluster.k_choice.result import CRITERIA, GATE, UNTESTED, ChosenK, Curve
 from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.kmedoids import KMedoids
 from wellsep.cluster.worker_processes import Progress, in_workers
@@ -104,11 +103,9 @@ def parse_voters(indices: Any, *, distances: bool = False) -> list[Voter]:
             params = index.with_params({"metric": PRECOMPUTED})
         label = index.label(params)
         voters[label] = Voter(label, index.direction, (index.name, params))
-    if not voters:
-        raise ValueError("indices must name at least one index, got none.")
     scored = [voter.spec for voter in voters.values() if voter.spec is not None]
-    if scored:
-        parse_indices(scored)  # refuses distances for one index and coordinates for another
+    if scored or not voters:
+        parse_indices(scored)  # refuses none, and distances for one index, coordinates for another
     return list(voters.values())
 
 
@@ -267,7 +264,6 @@ def choose_k(
         seed=seed,
         n_jobs=n_jobs,
         in_workers=partial(in_workers, n_jobs=n_jobs, progress=progress),
-        first_end=ks[-1],
         not_tested=sample.untestable if gate else UNTESTED,
     )
     if (apart or not pairwise) and all_equal(X):  # equal similarities say nothing
@@ -286,9 +282,9 @@ def choose_k(
         first = np.nan_to_num(chosen.values[0, :, 0] * chosen.directions[0], nan=-np.inf).argmax()
         for asked in ([int(chosen.k[first])], ks):  # all, if the best of the first index fails
             gap = gap_curve(sample, asked, seed, job.in_workers)
-            if (gain_over_one(gap.gap, gap.error) > GATE).any():
+            if (gain_over_one(gap.values, gap.error) > GATE).any():
                 break
-        chosen = replace(chosen, gap_k=gap.k, gap=gap.gap, gap_error=gap.error)
+        chosen = replace(chosen, gap_k=gap.k, gap=gap.values, gap_error=gap.error)
     last = min(math.ceil(5 * ks[-1] / 3), (size or n) // 5)
     more = list(range(ks[-1] + 1, last + 1)) if k_range is None else []
     if more and chosen.structure is not False and chosen.wants_more:
@@ -390,7 +386,6 @@ class Job(NamedTuple):
     seed: int
     n_jobs: int | None
     in_workers: InWorkers
-    first_end: int
     not_tested: str
 
 
@@ -417,21 +412,20 @@ def judge_fits(
     job: Job,
     ks: list[int],
     fits: list[list[Fitted | Exception]],
-    gap: GapCurve,
+    gap: Curve,
     *,
     all_equal: bool = False,
 ) -> ChosenK:
     """What the voters say on some numbers of clusters; one that failed in a repeat is left out."""
-    failures: dict[int, str] = {}
-    fitted: list[list[Fitted]] = []  # of each K, by repeat
-    for k, *of_k in zip(ks, *fits, strict=True):
-        error = next((one for one in of_k if isinstance(one, Exception)), None)
-        if error is None:
-            fitted.append(of_k)
-        else:
-            failures[k] = f"{type(error).__name__}: {error}"
-    ks = [k for k in ks if k not in failures]
-    runs = [[of_k[r] for of_k in fitted] for r in range(len(fits))]
+    first_end = ks[-1]
+    failures = {
+        k: f"{type(error).__name__}: {error}"
+        for k, *of_k in zip(ks, *fits, strict=True)
+        for error in reversed(of_k)  # that of the first repeat stays
+        if isinstance(error, Exception)
+    }
+    kept = [i for i, k in enumerate(ks) if k not in failures]
+    ks, runs = [ks[i] for i in kept], [[cast(Fitted, run[i]) for i in kept] for run in fits]
     rows = [rows for rows, _ in job.repeats]
     shape = (len(runs), len(ks))
     values = np.full((*shape, len(job.voters)), np.nan)
@@ -442,7 +436,11 @@ def judge_fits(
         reasons = {(k, voter.name): "all objects are equal" for k in ks for voter in job.voters}
     elif ks:
         n_clusters, coverage, reasons = _score(job, ks, runs, values)
-        at_one = _criteria(job, ks, runs, gap, values, reasons)
+        for at, (name, _, spec) in enumerate(job.voters):
+            if spec is None:
+                at_one[at], of_repeats, why = _criterion(name, job, ks, runs, gap)
+                values[: len(of_repeats), :, at] = of_repeats
+                reasons |= {(k, name): text for k, text in why.items()}
     n = job.X.shape[0] if rows[0] is None else len(rows[0])
     return ChosenK(
         k=np.array(ks, dtype=int),
@@ -459,10 +457,10 @@ def judge_fits(
         estimator=" ".join(repr(job.model).split()),
         parameter=job.parameter,
         gap_k=gap.k,
-        gap=gap.gap,
+        gap=gap.values,
         gap_error=gap.error,
         not_tested=job.not_tested,
-        first_end=job.first_end,
+        first_end=first_end,
         n_sampled=job.sample.n,
         skewness=job.sample.skewness,
         all_equal=all_equal,
@@ -483,8 +481,7 @@ def _score(
     asked = {at: voter.spec for at, voter in enumerate(job.voters) if voter.spec is not None}
     repeats = range(len(runs))
     groups = [list(repeats)] if job.repeats[0][0] is None else [[r] for r in repeats]
-    shape = (len(runs), len(ks))
-    n_clusters, coverage = np.zeros(shape, dtype=int), np.zeros(shape)
+    n_clusters, coverage = np.zeros(values.shape[:2], dtype=int), np.zeros(values.shape[:2])
     reasons: dict[tuple[int, str], str] = {}
     for group in groups:
         rows, _ = job.repeats[group[0]]
@@ -509,61 +506,31 @@ def _score(
     return n_clusters, coverage, reasons
 
 
-def _criteria(
-    job: Job,
-    ks: list[int],
-    runs: list[list[Fitted]],
-    gap: GapCurve,
-    values: np.ndarray,
-    reasons: dict[tuple[int, str], str],
-) -> np.ndarray:
-    """Put the values of the criteria into the table; return those for one cluster."""
-    at_one = np.full(len(job.voters), np.nan)
-    calling = (job.seed, job.in_workers)
-    for position, (name, _, spec) in enumerate(job.voters):
-        if spec is not None:
-            continue
-        why: dict[int, str] = {}
-        if name == "prediction_strength":
-            values[0, :, position], why = strengths(job.sample, ks, *calling)
-            at_one[position] = 1.0
-        elif name == "mixture_bic":
-            table = job.sample.table
-            none = "objects have weights" if job.weights is not None else ""
-            none = table if isinstance(table, str) else none
-            if none:
-                why = dict.fromkeys(ks, none)
-            else:
-                bics, why = mixture_bics(job.sample, [1, *ks], *calling)
-                at_one[position], values[0, :, position] = bics[0], bics[1:]
-        elif name == "gap":
-            by_k = dict(zip(gap.k.tolist(), gap.gap.tolist(), strict=True))
-            values[0, :, position] = [by_k.get(k, np.nan) for k in ks]
-            at_one[position] = by_k.get(1, np.nan)
-            why = {k: job.sample.untestable or "too few objects" for k in ks if k not in by_k}
-        else:
-            at_one[position], values[:, :, position], why = _inertias(job, ks, runs)
-        reasons.update({(k, name): text for k, text in why.items()})
-    return at_one
-
-
-def _inertias(
-    job: Job, ks: list[int], runs: list[list[Fitted]]
+def _criterion(
+    name: str, job: Job, ks: list[int], runs: list[list[Fitted]], gap: Curve
 ) -> tuple[float, np.ndarray, dict[int, str]]:
-    """The inertia of one cluster, of each partition of each repeat, and why some have none."""
-    values = np.full((len(runs), len(ks)), np.nan)
+    """A criterion's value for one cluster, (1 or R, nK) its values, and why some K have none."""
+    if name == "prediction_strength":
+        values, why = strengths(job.sample, ks, job.seed, job.in_workers)
+        return 1.0, values[None], why
+    if name == "mixture_bic":
+        values, why = mixture_bics(job.sample, [1, *ks], job.seed, job.in_workers)
+        return values[0], values[None, 1:], why
+    if name == "gap":
+        by_k = dict(zip(gap.k.tolist(), gap.values.tolist(), strict=True))
+        why = {k: job.sample.untestable or "too few objects" for k in ks if k not in by_k}
+        return by_k.get(1, np.nan), np.array([[by_k.get(k, np.nan) for k in ks]]), why
+    values = np.full((len(runs), len(ks)), np.nan)  # of the elbow
     if job.by_distances:
         return np.nan, values, dict.fromkeys(ks, "X holds distances, not coordinates")
-    totals: list[float] = []
-    why: dict[int, str] = {}
+    totals, why = [], {}
     for r, run in enumerate(runs):
         rows, _ = job.repeats[r]
         X = cut_rows(job.scored, rows)
         labels = [np.zeros(X.shape[0], dtype=int), *(one.labels for one in run)]
         noisy = [i for i, one in enumerate(run) if (np.asarray(one.labels) < 0).any()]
         why |= {ks[i]: "noise has no inertia" for i in noisy}
-        sums = within_sums(X, labels, cut_rows(job.weights, rows))
-        values[r] = sums[1:]
+        total, *values[r] = within_sums(X, labels, cut_rows(job.weights, rows))
         values[r, noisy] = np.nan
-        totals.append(sums[0])
+        totals.append(total)
     return float(np.mean(totals)), values, why

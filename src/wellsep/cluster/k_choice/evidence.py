@@ -10,11 +10,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from itertools import compress
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.cluster import KMeans as ReferenceKMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
@@ -32,6 +35,7 @@ from wellsep.cluster.fitting import (
     prefix_of,
 )
 from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN, draw_halves, split_strengths
+from wellsep.cluster.k_choice.result import Curve
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
 from wellsep.distances.base import PRECOMPUTED
 from wellsep.indices.gap import ReferenceBox, gaps, within_sums
@@ -152,44 +156,33 @@ def draw_sample(
 # --------------------------------------------------------------------------- gap statistic
 
 
-class GapCurve(NamedTuple):
-    """Gap(k) and s(k), with k = 1 first."""
-
-    k: np.ndarray
-    gap: np.ndarray
-    error: np.ndarray
+NO_GAP = Curve(np.empty(0, dtype=int), np.empty(0), np.empty(0))
 
 
-NO_GAP = GapCurve(np.empty(0, dtype=int), np.empty(0), np.empty(0))
-
-
-def gap_curve(sample: Sample, ks: Sequence[int], seed: int, in_workers: InWorkers) -> GapCurve:
+def gap_curve(sample: Sample, ks: Sequence[int], seed: int, in_workers: InWorkers) -> Curve:
     """The gap statistic of the clusterer; NaN for a K that a reference could not be fitted with."""
     X = sample.table
     assert not isinstance(X, str)
     ks = [1, *(k for k in ks if 1 < k < len(X))]
-    box = ReferenceBox(X, "pca")
-    tasks: list[tuple[Any, ...]] = [(sample.rough, sample.parameter, ks, X, None, seed)]
-    tasks += [
-        (sample.rough, sample.parameter, ks, None, box, seed + 1 + b) for b in range(REFERENCES)
-    ]
+    data_sets = [X, *[ReferenceBox(X, "pca")] * REFERENCES]
+    tasks = [(sample.rough, sample.parameter, ks, X, seed + b) for b, X in enumerate(data_sets)]
     log_within, *references = in_workers(_log_within, tasks, what="gap statistic")
     gap, error = gaps(log_within, np.array(references))
-    return GapCurve(np.array(ks), gap, error)
+    return Curve(np.array(ks), gap, error)
 
 
 def _log_within(
-    model: Any, parameter: str, ks: list[int], X: Any, box: ReferenceBox | None, seed: int
+    model: Any, parameter: str, ks: list[int], X: np.ndarray | ReferenceBox, seed: int
 ) -> np.ndarray:
     """ln W of one data set for every K: −inf without spread, NaN where the fit failed."""
-    if box is not None:
-        X = box(np.random.default_rng(seed))
+    if isinstance(X, ReferenceBox):
+        X = X(np.random.default_rng(seed))
     with _quiet():
         fits = _fits(model, parameter, ks[1:], X, None, seed % 2**31)
-    labels = [np.zeros(len(X), dtype=int)]
-    labels += [one for one in fits if not isinstance(one, Exception)]
+    labels = [np.zeros(len(X), dtype=int), *fits]
+    fitted = [not isinstance(one, Exception) for one in labels]
     sums = np.full(len(ks), np.nan)
-    sums[[True, *(not isinstance(one, Exception) for one in fits)]] = within_sums(X, labels)
+    sums[fitted] = within_sums(X, list(compress(labels, fitted)))
     sums[sums <= NO_SPREAD * sums[0]] = 0.0
     with np.errstate(divide="ignore"):
         return np.log(sums)
@@ -258,10 +251,22 @@ def mixture_bics(
     Full covariances need about d² / 2 parameters for each component, so that few objects in many
     columns would speak for too few components; simpler forms compete (Fraley & Raftery 2002).
     """
+    if isinstance(sample.table, str) or sample.weights is not None:
+        why = sample.table if isinstance(sample.table, str) else "objects have weights"
+        return np.full(len(ks), np.nan), dict.fromkeys(ks[1:], why)  # the first is one cluster
     tasks = [(sample.table, k, seed % 2**31) for k in ks]
     bics = in_workers(_bic, tasks, what="Gaussian mixtures")
     reasons = {k: bic for k, bic in zip(ks, bics, strict=True) if isinstance(bic, str)}
     return np.array([np.nan if isinstance(bic, str) else bic for bic in bics]), reasons
+
+
+class _Mixture(GaussianMixture):
+    """A Gaussian mixture whose components begin as given clusters."""
+
+    clusters: np.ndarray  # (n, k) 1 where an object is in a cluster, else 0
+
+    def _initialize_parameters(self, X: np.ndarray, random_state: Any, **known: Any) -> None:
+        self._initialize(X, self.clusters, **known)
 
 
 def _bic(X: np.ndarray, k: int, seed: int) -> float | str:
@@ -274,13 +279,16 @@ def _bic(X: np.ndarray, k: int, seed: int) -> float | str:
     # In units of the spread, so that the ridge and the tolerance mean the same for any data.
     scaled = centred / np.sqrt(variance)
     bics, reason = [], ""
-    for form in FORMS if X.shape[1] <= FULL else FORMS[2:]:
-        model = GaussianMixture(k, covariance_type=form, reg_covar=RIDGE, random_state=seed)
-        try:
-            with _quiet():
+    with _quiet(), config_context(assume_finite=True, skip_parameter_validation=True):
+        # Each mixture would begin with these very clusters; they are found once for all forms.
+        start = ReferenceKMeans(k, n_init=1, random_state=seed).fit(scaled)
+        for form in FORMS if X.shape[1] <= FULL else FORMS[2:]:
+            model = _Mixture(k, covariance_type=form, reg_covar=RIDGE, random_state=seed)
+            model.clusters = np.eye(k)[start.labels_]
+            try:
                 bics.append(float(model.fit(scaled).bic(scaled)))
-        except ValueError as error:
-            reason = str(error)
+            except ValueError as error:
+                reason = str(error)
     return min(bics) + X.size * float(np.log(variance)) if bics else reason
 
 

@@ -6,6 +6,7 @@ own, and may pick 1: its value for one cluster is known. `evidence` computes the
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -171,21 +172,14 @@ class ChosenK(Result, row_names="k"):
     @property
     def mean(self) -> np.ndarray:
         """(nK, I): mean over the repeats in which a score is defined."""
-        defined = ~np.isnan(self.values)
-        total = np.where(defined, self.values, 0.0).sum(axis=0)
-        counts = defined.sum(axis=0)
-        return np.divide(total, counts, out=np.full(total.shape, np.nan), where=counts > 0)
+        with warnings.catch_warnings(action="ignore"):  # of scores that no repeat has
+            return np.nanmean(self.values, axis=0)
 
     @property
     def spread(self) -> np.ndarray:
         """(nK, I): standard deviation over the repeats; NaN with fewer than two."""
-        defined = ~np.isnan(self.values)
-        counts = defined.sum(axis=0)
-        squares = np.where(defined, (self.values - self.mean) ** 2, 0.0).sum(axis=0)
-        variance = np.divide(
-            squares, counts - 1, out=np.full(squares.shape, np.nan), where=counts > 1
-        )
-        return np.sqrt(variance)
+        with warnings.catch_warnings(action="ignore"):
+            return np.nanstd(self.values, axis=0, ddof=1)
 
     @property
     def gain(self) -> tuple[float, int] | None:
@@ -211,8 +205,9 @@ class ChosenK(Result, row_names="k"):
     @property
     def picks_by_repeat(self) -> np.ndarray:
         """(R, I): the K of each index's best value in each repeat; 0 where there is none."""
-        found = np.stack([_best(values * self.directions) for values in self.values])
-        return np.where(found >= 0, self.k[found], 0)
+        signed = self.values * self.directions
+        best = np.where(np.isnan(signed), -np.inf, signed).argmax(axis=1)
+        return np.where(np.isnan(signed).all(axis=1), 0, self.k[best])
 
     @property
     def wants_more(self) -> tuple[str, ...]:
@@ -351,12 +346,11 @@ class ChosenK(Result, row_names="k"):
         }
 
     def _pick(self, position: int, name: str) -> int | None:
-        values = self.mean[:, position]
-        if name not in CRITERIA:
-            (at,) = _best((values * self.directions[position])[:, None])
-            return int(self.k[at]) if at >= 0 else None
-        curve = self.curve_of(name)
-        return CRITERIA[name].pick(curve) if len(curve.k) else None
+        if name in CRITERIA:
+            curve = self.curve_of(name)
+            return CRITERIA[name].pick(curve) if len(curve.k) else None
+        signed = self.mean[:, position] * self.directions[position]
+        return None if np.isnan(signed).all() else int(self.k[np.nanargmax(signed)])
 
     def curve_of(self, name: str) -> Curve:
         """The values of a criterion where it is defined, with those for one cluster first."""
@@ -365,37 +359,34 @@ class ChosenK(Result, row_names="k"):
         k = np.concatenate([[1], self.k[above]])
         values = np.concatenate([[self.at_one[position]], self.mean[above, position]])
         errors = dict(zip(self.gap_k.tolist(), self.gap_error.tolist(), strict=True))
-        error = np.array([errors.get(int(one), 0.0) for one in k])
+        error = np.array([errors.get(one, 0.0) for one in k.tolist()])
         defined = ~np.isnan(values)
-        if not defined[1:].any():
-            defined[:] = False
+        defined &= defined[1:].any()
         return Curve(k[defined], values[defined], error[defined])
 
     # ------------------------------------------------------------------- sentences
 
     def answer(self) -> tuple[str, ...]:
         """Return how many clusters there are, and whether more than one: the first sentences."""
-        structure = self.structure
         if self.all_equal:
             return ("One cluster: all objects are equal.",)
-        if structure is False:
-            return (self._no_structure(), self._anyway())
-        why = self.not_tested or "the gap statistic is undefined for every K"
-        untested = (f"Whether there is more than one cluster was not tested: {why}.",)
+        anyway = f"If you want more than one cluster anyway, look at K = {self.best_above_one}."
+        if self.structure is False:
+            return (self._gate(), anyway)
+        tried = f"{_numbers(self.k)} tried" if len(self.k) > 1 else "no other K tried"
+        tried += f", {count(len(self.values), 'repeat')}"
+        n, more = len(self.voters), len(self.wants_more)
         ones = list(self.voters.values()).count(1)
-        of_votes = f"{ones} of {len(self.voters)} votes {'is' if ones == 1 else 'are'} for K = 1"
-        if len(self.voters) == 1:
+        of_votes = f"{ones} of {n} votes {'is' if ones == 1 else 'are'} for K = 1"
+        if n == 1:
             of_votes = "the only vote is for K = 1"
         if self.best == 1:
             first = f"One cluster: {of_votes}."
-            return (first, *(untested if structure is None else ()), self._anyway())
+            return (first, anyway) if self.structure else (first, self._gate(), anyway)
         if self.voted == 1:
-            first = (
-                f"K = {self.best} is the answer of the votes above one cluster ({self._tried()})."
-            )
+            first = f"K = {self.best} is the answer of the votes above one cluster ({tried})."
             few = f"{of_votes[0].upper()}{of_votes[1:]}, too few to say so without that test."
-            return (first, *untested, few)
-        n, more = len(self.voters), len(self.wants_more)
+            return (first, self._gate(), few)
         if more > n:
             who = "every index" if not n else f"{more} of {len(self.indices)} indices"
             first = (
@@ -406,14 +397,24 @@ class ChosenK(Result, row_names="k"):
             held = "the only vote" if n == 1 else f"the median of {n} votes"
             if more:
                 held += f" and {count(more, 'index', 'indices')} with the largest K tried"
-            first = f"K = {self.best} is {held} ({self._tried()})."
-        return (first, *(untested if structure is None else (self._structure(),)))
+            first = f"K = {self.best} is {held} ({tried})."
+        return (first, self._gate())
 
     _printed = answer
 
-    def _no_structure(self) -> str:
-        assert self.gain is not None
+    def _gate(self) -> str:
+        """Whether some K beats one cluster, or why that was not tested."""
+        if self.gain is None:
+            why = self.not_tested or "the gap statistic is undefined for every K"
+            return f"Whether there is more than one cluster was not tested: {why}."
         gain, at = self.gain
+        if np.isposinf(gain):
+            return f"There is more than one cluster: {at} clusters leave no spread within them."
+        if gain > GATE:
+            return (
+                f"There is more than one cluster: K = {at} beats one cluster by {gain:.1f} "
+                "standard errors of the gap statistic (3 are enough)."
+            )
         clusterer = self.estimator.partition("(")[0]
         none, by = f"no K of {_numbers(self.gap_k[1:])} beats", f"largest {gain:.1f}, at K = {at}"
         if len(self.gap_k) == 2:
@@ -422,23 +423,6 @@ class ChosenK(Result, row_names="k"):
             f"No structure beyond one cluster that {clusterer} could find: {none} one cluster by "
             f"more than 3 standard errors of the gap statistic ({by})."
         )
-
-    def _structure(self) -> str:
-        assert self.gain is not None
-        gain, at = self.gain
-        if np.isinf(gain):
-            return f"There is more than one cluster: {at} clusters leave no spread within them."
-        return (
-            f"There is more than one cluster: K = {at} beats one cluster by {gain:.1f} standard "
-            "errors of the gap statistic (3 are enough)."
-        )
-
-    def _anyway(self) -> str:
-        return f"If you want more than one cluster anyway, look at K = {self.best_above_one}."
-
-    def _tried(self) -> str:
-        tried = f"{_numbers(self.k)} tried" if len(self.k) > 1 else "no other K tried"
-        return f"{tried}, {count(len(self.values), 'repeat')}"
 
     def _sentence(self, position: int, name: str) -> str:
         pick = self.picks[name]
@@ -533,12 +517,6 @@ class ChosenK(Result, row_names="k"):
         if (self.n_clusters[:, at] != best).any():
             found.append(f"Asked for {best}, some fits found another number of clusters.")
         return tuple(found)
-
-
-def _best(signed: np.ndarray) -> np.ndarray:
-    """Per column the row of the greatest value, -1 where all are NaN."""
-    none = np.isnan(signed).all(axis=0)
-    return np.where(none, -1, np.where(np.isnan(signed), -np.inf, signed).argmax(axis=0))
 
 
 def _numbers(ks: np.ndarray) -> str:
