@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import check_choice, check_count, to_numpy
+from wellsep._checks.arrays import check_choice, check_count
 from wellsep._threads import own_threads
 from wellsep.cluster.cf_means.centre_search import Budget, History
 from wellsep.cluster.estimator import CentroidClusterer, FitInput, Starts, check_clusters
@@ -32,54 +32,6 @@ def check_batches(X: Any, batch_size: Any) -> int:
             "the host; a dask collection is read chunk by chunk without it."
         )
     return size
-
-
-def fit_batches(
-    given: FitInput,
-    batch_size: int,
-    metric: str,
-    solve: Callable[[Points], np.ndarray],
-    budget: Budget,
-) -> tuple[Points, Ended, History]:
-    """Solve a sample, then move each centre to the mean of the rows assigned to it, pass by pass.
-
-    Only the sample and one batch are copied, so X may be a memory map. The sample comes back first.
-    """
-    X, weights, starts = given.X, given.weights, given.starts
-    n, n_clusters, random_state = X.shape[0], starts.n_clusters, starts.random_state
-    size = min(sample_size(n_clusters), n)
-    chance = None
-    if weights is not None:
-        chance = weights / weights.sum()
-        size = min(size, int(np.count_nonzero(weights)))
-    rows = np.sort(random_state.choice(n, max(size, 1), replace=False, p=chance))
-    sample = prepare(X[rows], None, metric)
-    frame, centers = sample.frame, solve(sample)
-    history, work = History(), 0.0
-    n_iter, still = 0, False
-    while n_iter < starts.max_iter and not still:
-        n_iter, begun = n_iter + 1, budget.seconds
-        sums, mass, cost = np.zeros_like(centers), np.zeros(n_clusters), 0.0
-        for points in _batches(X, weights, batch_size, frame):
-            nearest = points.assign(centers)
-            batch_sums, batch_mass = points.label_sums(nearest.first, n_clusters)
-            sums, mass = sums + batch_sums, mass + batch_mass
-            weight = np.ones(points.n) if points.weights is None else points.weights
-            cost += float(nearest.near @ weight)
-        work += float(n) * n_clusters
-        history.add(work, budget.seconds, cost)
-        moved = frame.means(sums, mass, centers)
-        shift = float(((moved - centers) ** 2).sum())
-        # The labels take a pass too: no other pass is begun that would make them late.
-        late = budget.seconds + 2.0 * (budget.seconds - begun) > budget.max_seconds
-        centers, still = moved, late or shift <= starts.tol * frame.spread
-    labels, total = np.empty(n, np.int32), 0.0
-    for points in _batches(X, weights, batch_size, frame):
-        nearest = points.assign(centers).first
-        labels[points.start : points.start + points.n] = nearest
-        total += points.inertia(nearest, centers)
-    history.add(work + float(n) * n_clusters, budget.seconds, total)
-    return sample, Ended(centers, labels, total, n_iter), history
 
 
 def _batches(X: Any, weights: np.ndarray | None, batch_size: int, frame: Frame) -> Iterator[Points]:
@@ -125,17 +77,50 @@ class StreamedClusterer(CentroidClusterer):
         return self._find(points, FitInput(None, None, starts)).centers
 
     def _fit_batches(self, given: FitInput) -> int:
+        """Solve a sample, then move each centre to the mean of the rows assigned to it.
+
+        That takes pass after pass. Only the sample and one batch are copied, so X may be a memory
+        map.
+        """
+        batch_size = check_batches(given.X, self.batch_size)
         seconds = getattr(self, "max_seconds", None)
-        half = None if seconds is None else 0.5 * seconds
-        sample, ended, history = fit_batches(
-            given,
-            check_batches(given.X, self.batch_size),
-            self.metric,
-            lambda points: self._solve(points, given.starts, half),
-            Budget(max_seconds=np.inf if seconds is None else seconds),
-        )
-        self._publish_batches(sample, ended, history, given)
-        return len(np.unique(ended.labels))
+        budget = Budget(max_seconds=np.inf if seconds is None else seconds)
+        X, weights, starts = given.X, given.weights, given.starts
+        n, n_clusters, random_state = X.shape[0], starts.n_clusters, starts.random_state
+        size = min(sample_size(n_clusters), n)
+        chance = None
+        if weights is not None:
+            chance = weights / weights.sum()
+            size = min(size, int(np.count_nonzero(weights)))
+        rows = np.sort(random_state.choice(n, max(size, 1), replace=False, p=chance))
+        sample = prepare(X[rows], None, self.metric)
+        centers = self._solve(sample, starts, None if seconds is None else 0.5 * seconds)
+        frame, history, work = sample.frame, History(), 0.0
+        n_iter, still = 0, False
+        while n_iter < starts.max_iter and not still:
+            n_iter, begun = n_iter + 1, budget.seconds
+            sums, mass, cost = np.zeros_like(centers), np.zeros(n_clusters), 0.0
+            for points in _batches(X, weights, batch_size, frame):
+                nearest = points.assign(centers)
+                batch_sums, batch_mass = points.label_sums(nearest.first, n_clusters)
+                sums, mass = sums + batch_sums, mass + batch_mass
+                weight = np.ones(points.n) if points.weights is None else points.weights
+                cost += float(nearest.near @ weight)
+            work += float(n) * n_clusters
+            history.add(work, budget.seconds, cost)
+            moved = frame.means(sums, mass, centers)
+            shift = float(((moved - centers) ** 2).sum())
+            # The labels take a pass too: no other pass is begun that would make them late.
+            late = budget.seconds + 2.0 * (budget.seconds - begun) > budget.max_seconds
+            centers, still = moved, late or shift <= starts.tol * frame.spread
+        labels, total = np.empty(n, np.int32), 0.0
+        for points in _batches(X, weights, batch_size, frame):
+            codes = points.assign(centers).first
+            labels[points.start : points.start + points.n] = codes
+            total += points.inertia(codes, centers)
+        history.add(work + float(n) * n_clusters, budget.seconds, total)
+        self._publish_batches(sample, Ended(centers, labels, total, n_iter), history, given)
+        return len(np.unique(labels))
 
     def _publish_batches(
         self, sample: Points, ended: Ended, history: History, given: FitInput
@@ -186,22 +171,15 @@ class StreamedClusterer(CentroidClusterer):
             stream.searched_at = stream.seen
             moved = sample.frame.leave(centers)
         else:
-            moved = self._running_means(X, weights, k, metric)
+            # Each centre moves by its share of what it has caught (rate 1/m_j).
+            points, centers = self._framed(X, sample_weight)
+            sums, mass = points.label_sums(points.assign(centers).first, k)
+            sums += stream.mass[:, None] * centers
+            stream.mass = stream.mass + mass
+            moved = points.frame.leave(points.frame.means(sums, stream.mass, centers))
         self.cluster_centers_ = moved.astype(X.dtype)
         points, centers = self._framed(X, sample_weight)
         self.labels_ = points.assign(centers).first
         self.inertia_ = points.frame.squared(points.inertia(self.labels_, centers))
         self.n_samples_seen_ = getattr(self, "n_samples_seen_", 0) * (not first) + X.shape[0]
         return self
-
-    def _running_means(self, X: Any, weights: np.ndarray | None, k: int, metric: str) -> np.ndarray:
-        """Each centre moved by its share of what it has caught (rate 1/m_j)."""
-        before = to_numpy(self.cluster_centers_).astype(np.float64)
-        offset = None if metric != "euclidean" or sp.issparse(X) else before.mean(axis=0)
-        points = prepare(X, weights, metric, Frame(metric, offset, 1.0))
-        centers = points.frame.enter(before)
-        sums, mass = points.label_sums(points.assign(centers).first, k)
-        old = self._stream.mass
-        moved = points.frame.means(sums + old[:, None] * centers, mass + old, centers)
-        self._stream.mass = old + mass
-        return points.frame.leave(moved)
