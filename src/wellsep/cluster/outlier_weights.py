@@ -22,7 +22,7 @@ from wellsep.cluster.cf_means.estimator import check_limits
 from wellsep.cluster.cf_means.fit import CFOptions, cfmeans
 from wellsep.cluster.estimator import CentroidClusterer, FitInput, NoProgress
 from wellsep.cluster.kmeans import kmeans
-from wellsep.compute.kmeans.lloyd import start_centers
+from wellsep.compute.kmeans.lloyd import Ended, start_centers
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 
@@ -162,45 +162,6 @@ class LOFKMeans(_WeightedByOutliers):
         return given._replace(starts=starts, point_weights=outliers.weights)
 
 
-class RobustResult(NamedTuple):
-    """Where robust k-means ended; centres in the frame of the points."""
-
-    centers: np.ndarray
-    labels: Any
-    inertia: float
-    n_iter: int
-    weights: np.ndarray  # 0 for trimmed points
-
-
-def robust_kmeans(points: Points, given: FitInput, progress: NoProgress) -> RobustResult:
-    """cf-means, then Lloyd steps without the farthest points, decided anew in every step."""
-    # Trimming alone keeps centres on outliers: it starts from centres that these did not move.
-    search, share = given.options
-    ended = cfmeans(points, given._replace(options=search), progress)
-    if share is None:
-        return RobustResult(*ended[:4], given.point_weights)
-    X, centers = given.X, ended.centers
-    whole = prepare(X, given.weights, "euclidean", points.frame)
-    weights = np.ones(whole.n) if given.weights is None else given.weights
-    n_out, k = round(share * whole.n), len(centers)
-    inside = weights
-    for _ in range(given.starts.max_iter):
-        nearest = whole.assign(centers)
-        inside = weights.copy()
-        inside[np.argsort(-to_numpy(nearest.near), kind="stable")[:n_out]] = 0.0
-        counted = whole.space.beside(inside)
-        sums = whole.space.code_sums(nearest.first, counted, k)
-        mass = whole.space.code_masses(nearest.first, counted, k)
-        moved = whole.frame.means(sums, mass, centers)
-        still = np.array_equal(moved, centers)
-        centers = moved
-        if still:
-            break
-    nearest = whole.assign(centers)
-    cost = float(to_numpy(nearest.near) @ inside)
-    return RobustResult(centers, nearest.first, cost, ended.n_iter, inside)
-
-
 @dataclass(eq=False, repr=False)
 class RobustKMeans(_WeightedByOutliers):
     """k-means with little weight for outlying points, which then hardly move the centres.
@@ -285,7 +246,6 @@ class RobustKMeans(_WeightedByOutliers):
     4
     """
 
-    _find = staticmethod(robust_kmeans)
     _n_tasks_known = False
     n_clusters: int = 8
     _: KW_ONLY
@@ -304,14 +264,33 @@ class RobustKMeans(_WeightedByOutliers):
         limits = check_limits(self.max_moves, self.max_seconds, given.starts.n_init)
         size, trim = check_count("min_cluster_size", self.min_cluster_size), check_trim(self.trim)
         outliers = robust_weights(given.X, size, given.weights, n_jobs=self.n_jobs)
-        self.lof_scores_, self.outlier_ = outliers.scores, outliers.scores > OUTLYING
+        self.lof_scores_, self.weights_ = outliers
+        self.outlier_ = outliers.scores > OUTLYING
         share = float(np.mean(self.outlier_)) if trim == "auto" else trim
         options = CFOptions(max_moves=limits[0], max_seconds=limits[1]), share
         return given._replace(point_weights=outliers.weights, options=options)
 
-    def _publish(self, points: Points, ended: RobustResult, given: FitInput) -> None:
-        super()._publish(points, ended, given)
-        self.weights_ = ended.weights
+    def _find(self, points: Points, given: FitInput, progress: NoProgress) -> Any:
+        """cf-means, then Lloyd steps without the farthest points, decided anew in every step."""
+        # Trimming alone keeps centres on outliers: it starts from centres that these did not move.
+        search, share = given.options
+        ended = cfmeans(points, given._replace(options=search), progress)
+        if share is None:
+            return ended
+        whole, centers = prepare(given.X, given.weights, "euclidean", points.frame), ended.centers
+        weights = np.ones(whole.n) if given.weights is None else given.weights
+        n_out, inside = round(share * whole.n), weights
+        for _ in range(given.starts.max_iter):
+            nearest, before = whole.assign(centers), centers
+            inside = weights.copy()
+            inside[np.argsort(-to_numpy(nearest.near), kind="stable")[:n_out]] = 0.0
+            sums, mass = replace(whole, weights=inside).label_sums(nearest.first, len(centers))
+            centers = whole.frame.means(sums, mass, before)
+            if np.array_equal(centers, before):
+                break
+        nearest, self.weights_ = whole.assign(centers), inside
+        cost = float(to_numpy(nearest.near) @ inside)
+        return Ended(centers, nearest.first, cost, ended.n_iter)
 
 
 def check_trim(trim: Any) -> float | str | None:

@@ -235,7 +235,7 @@ def separation_in_chunks(
     """Lazy margins, and CFQ."""
     count, mass = points.fold(_members, centers)
     if (count > 0).sum() < 2:
-        return points.publish(points.values(_undefined), np.float64), np.nan
+        return labels * np.nan, np.nan
     weighed = points.publish_centers(centers[mass > 0])
     try:
         quality = cfq_score(X.array, labels, centers=weighed, sample_weight=weights)
@@ -249,7 +249,3 @@ def _members(points: Points, centers: np.ndarray) -> np.ndarray:
     """(2, k) number and mass of the points of each centre."""
     first, k = points.assign(centers).first, len(centers)
     return np.stack([np.bincount(first, w, k) for w in (None, points.weights)]).astype(float)
-
-
-def _undefined(points: Points) -> np.ndarray:
-    return np.full(points.n, np.nan)
