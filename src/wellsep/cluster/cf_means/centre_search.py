@@ -204,7 +204,8 @@ class CentreSearch:
             self.note(state)
         else:
             trial.take(state)
-            proposals.failed(pair)
+            if pair is not None:
+                proposals.refused[pair] = True
             self.note(self.best)
         passes = max(self.work - before, 1.0) / (self.points.n * self.k)
         earlier = self.yields[operator]
@@ -274,16 +275,12 @@ class _Proposals:
 
     def __init__(self, state: CentreState, random_state: np.random.RandomState):
         self.state, self.random_state = state, random_state
-        self.version = np.zeros(state.k, np.int64)
-        self.splits: dict[int, tuple[int, Any]] = {}
-        self.refused: dict[tuple[int, int], tuple[int, int]] = {}
+        self.splits: dict[int, Any] = {}
+        self.refused = np.zeros((state.k, state.k), dtype=bool)  # cluster to split, centre to leave
 
     def changed(self, touched: np.ndarray) -> None:
-        self.version[touched] += 1
-
-    def failed(self, pair: tuple[int, int] | None) -> None:
-        if pair is not None:
-            self.refused[pair] = self._versions(pair)
+        self.splits = {code: split for code, split in self.splits.items() if not touched[code]}
+        self.refused[touched] = self.refused[:, touched] = False
 
     def point(self) -> Proposal:
         """A point drawn by its share of the cost, and a centre that is hardly missed."""
@@ -304,13 +301,7 @@ class _Proposals:
         net = gain[:, None] - loss[spare]
         net[gain <= 0.0] = -np.inf
         net[dear[:, None] == spare] = -np.inf
-        row = dict(zip(dear.tolist(), range(len(dear)), strict=True))
-        column = dict(zip(spare.tolist(), range(len(spare)), strict=True))
-        for pair, versions in list(self.refused.items()):
-            if versions != self._versions(pair):
-                del self.refused[pair]
-            elif pair[0] in row and pair[1] in column:
-                net[row[pair[0]], column[pair[1]]] = -np.inf
+        net[self.refused[dear[:, None], spare]] = -np.inf
         best = float(net.max())
         if best == -np.inf:
             return None
@@ -320,14 +311,9 @@ class _Proposals:
         return np.array([leaving, parted]), np.stack([one, other]), (parted, leaving)
 
     def _split_of(self, code: int) -> Any:
-        version, found = self.splits.get(code, (-1, None))
-        if found is None or version != self.version[code]:
-            found = self.state.split(code, self.random_state.uniform())
-            self.splits[code] = (int(self.version[code]), found)
-        return found
-
-    def _versions(self, pair: tuple[int, int]) -> tuple[int, int]:
-        return int(self.version[pair[0]]), int(self.version[pair[1]])
+        if code not in self.splits:
+            self.splits[code] = self.state.split(code, self.random_state.uniform())
+        return self.splits[code]
 
 
 def _by_size(values: np.ndarray) -> np.ndarray:
@@ -399,9 +385,7 @@ def _sketch_start(
     sketch.shown = points, start  # callbacks see the centres that it began from
     found = sketch.run()
     budget.moves += share.moves
-    sums = points.space.code_sums(found.labels, points.pull_or_ones, k)
-    mass = np.bincount(found.labels, points.pull_or_ones, k)
-    lifted = open_state(points, points.frame.means(sums, mass, start))
+    lifted = open_state(points, points.frame.means(*points.label_sums(found.labels, k), start))
     lifted.descend(floor=1e-3, max_iter=20)
     given = open_state(points, start)
     best = lifted if lifted.cost < given.cost else given
