@@ -23,17 +23,6 @@ def sample_size(n_clusters: int) -> int:
     return max(PER_CLUSTER * n_clusters, LEAST_SAMPLE)
 
 
-def check_batches(X: Any, batch_size: Any) -> int:
-    """Rows of a batch; batches are for rows on the host."""
-    size = check_count("batch_size", batch_size)
-    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
-        raise TypeError(
-            "batch_size must be None unless X is an array, a memory map or a sparse matrix on "
-            "the host; a dask collection is read chunk by chunk without it."
-        )
-    return size
-
-
 def _batches(X: Any, weights: np.ndarray | None, batch_size: int, frame: Frame) -> Iterator[Points]:
     for start in range(0, X.shape[0], batch_size):
         rows = slice(start, start + batch_size)
@@ -82,10 +71,15 @@ class StreamedClusterer(CentroidClusterer):
         That takes pass after pass. Only the sample and one batch are copied, so X may be a memory
         map.
         """
-        batch_size = check_batches(given.X, self.batch_size)
+        X, weights, starts = given.X, given.weights, given.starts
+        batch_size = check_count("batch_size", self.batch_size)
+        if not (isinstance(X, np.ndarray) or sp.issparse(X)):
+            raise TypeError(
+                "batch_size must be None unless X is an array, a memory map or a sparse matrix on "
+                "the host; a dask collection is read chunk by chunk without it."
+            )
         seconds = getattr(self, "max_seconds", None)
         budget = Budget(max_seconds=np.inf if seconds is None else seconds)
-        X, weights, starts = given.X, given.weights, given.starts
         n, n_clusters, random_state = X.shape[0], starts.n_clusters, starts.random_state
         size = min(sample_size(n_clusters), n)
         chance = None

@@ -207,25 +207,21 @@ class CentroidClusterer(
     @own_threads()
     def transform(self, X: Any) -> Any:
         """Return the (n, k) distances of rows to centres, 1 − cos for metric="cosine"."""
-        points, centers = self._ready(X, sized=False)
+        check_is_fitted(self)
+        points, centers = self._framed(self._validated(X, reset=False, sized=False))
         distances = points.distances(centers)
         return points.publish(distances, points.like.dtype, width=len(centers))
 
     @own_threads()
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the inertia of X under the fitted centres, −Σ w‖x − μ‖²."""
-        points, centers = self._ready(X, sample_weight)
+        check_is_fitted(self)
+        points, centers = self._framed(self._validated(X, reset=False), sample_weight)
         labels = points.assign(centers).first
         return -points.frame.squared(points.inertia(labels, centers))
 
-    def _ready(
-        self, X: Any, sample_weight: Any = None, *, sized: bool = True
-    ) -> tuple[Points, np.ndarray]:
-        """New points and the fitted centres, in one frame."""
-        check_is_fitted(self)
-        return self._framed(self._validated(X, reset=False, sized=sized), sample_weight)
-
     def _framed(self, X: Any, sample_weight: Any = None) -> tuple[Points, np.ndarray]:
+        """New points of validated X and the fitted centres, in one frame."""
         centers = to_numpy(self.cluster_centers_).astype(np.float64)
         # The same offset at every call, so that a row's distances do not depend on its company.
         offset = centers.mean(axis=0) if self.metric == "euclidean" else None
@@ -305,6 +301,9 @@ class NoProgress:
 
     def end(self, points: Points, centers: np.ndarray) -> None:
         pass
+
+
+UNWATCHED = NoProgress()
 
 
 class FitProgress(NoProgress):

@@ -12,14 +12,14 @@ from wellsep._checks.arrays import check_choice, to_numpy
 from wellsep._checks.values import check_flag
 from wellsep._threads import own_threads
 from wellsep.cluster.batches import StreamedClusterer
-from wellsep.cluster.estimator import FitInput, NoProgress
+from wellsep.cluster.estimator import UNWATCHED, FitInput, NoProgress
 from wellsep.compute.kmeans.lloyd import Ended, lower, run, start_centers
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 
 
-def kmeans(points: Points, given: FitInput, progress: NoProgress | None = None) -> Ended:
+def kmeans(points: Points, given: FitInput, progress: NoProgress = UNWATCHED) -> Ended:
     """The lowest inertia of several Lloyd runs; centres in the frame of the points."""
-    starts, progress = given.starts, NoProgress() if progress is None else progress
+    starts = given.starts
     best: Any = None
     for _ in range(starts.n_init):
         progress.begin("restart")
@@ -46,9 +46,7 @@ class KMeans(StreamedClusterer):
     20 clusters or more its iterations take up to a fifth less time. All of an iteration runs on
     several cores there; here the sums run on one. Take this one for cosine, tensors, Dask and
     memory maps, and for results that do not depend on the number of threads. Its ``predict`` with
-    the extra ``fast`` is as fast or faster. Take ``CFMeans`` where the lowest cost matters. An
-    iteration computes all distances. Hamerly's bound made it 1.9 times as fast at best, and half
-    as fast at worst, so it is not used.
+    the extra ``fast`` is as fast or faster. Take ``CFMeans`` where the lowest cost matters.
 
     Parameters
     ----------
@@ -64,8 +62,7 @@ class KMeans(StreamedClusterer):
     max_iter : int
         Greatest number of Lloyd iterations of one restart.
     tol : float
-        A restart ends once the summed squared shift of the centres is at most ``tol`` times the
-        mean variance of the features.
+        Squared shift of all centres, over the mean variance of the features, at which a start ends.
     metric : {"euclidean", "cosine"}
         Distance.
     batch_size : int, optional

@@ -97,8 +97,7 @@ class LOFKMeans(_WeightedByOutliers):
     max_iter : int
         Greatest number of Lloyd iterations of one start.
     tol : float
-        Lloyd iterations end once the summed squared shift of the centres is at most ``tol`` times
-        the mean variance of the features.
+        Squared shift of all centres, over the mean variance of the features, at which a start ends.
     n_jobs : int, optional
         Threads of the neighbour search.
     random_state : int, RandomState instance or None
@@ -203,8 +202,7 @@ class RobustKMeans(_WeightedByOutliers):
     max_iter : int
         Greatest number of Lloyd iterations of one start.
     tol : float
-        Lloyd iterations end once the summed squared shift of the centres is at most ``tol`` times
-        the mean variance of the features.
+        Squared shift of all centres, over the mean variance of the features, at which a start ends.
     n_jobs : int, optional
         Threads of the neighbour search.
     random_state : int, RandomState instance or None

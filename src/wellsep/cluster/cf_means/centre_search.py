@@ -1,11 +1,8 @@
 """The search of ``CFMeans``: trials that move one or two centres, kept if the cost falls.
 
-A trial takes a centre that is hardly missed and puts it where it serves better: on a far point,
-or into a cluster that two centres would share with gain. Lloyd steps of the few centres that
-then stand off their means decide whether it pays. When trials fail in a row the round ends:
-Lloyd's loop and transfers of single points finish it, and the next round begins from a kick of
-the best centres (a fresh start where there are few clusters). Where there are many features, a
-search on few leading directions comes first.
+``CFMeans`` says what the trials are; Lloyd steps of the few centres that then stand off their
+means decide. Lloyd's loop and transfers of single points end a round of trials, and the next one
+begins from a kick of the best centres, or from a fresh start where there are few clusters.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.cluster.estimator import NoProgress
+from wellsep.cluster.estimator import UNWATCHED, NoProgress
 from wellsep.compute.kmeans.lloyd import start_centers
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.kmeans.search_state import CentreState, open_state
@@ -93,9 +90,6 @@ class Found(NamedTuple):
     work: float  # distances computed
 
 
-Restart = Callable[[], np.ndarray]
-
-
 class CentreSearch:
     """Looks for lower costs from given centres until the budget is spent.
 
@@ -110,17 +104,16 @@ class CentreSearch:
         self,
         points: Points,
         start: np.ndarray,
-        restart: Restart,
+        restart: Callable[[], np.ndarray],
         budget: Budget,
         random_state: np.random.RandomState,
-        progress: NoProgress | None = None,
+        progress: NoProgress = UNWATCHED,
         history: History | None = None,
         transfers: bool = True,
     ):
         self.points, self.restart, self.budget = points, restart, budget
         self.random_state, self.transfers = random_state, transfers
-        self.progress = NoProgress() if progress is None else progress
-        self.history = History() if history is None else history
+        self.progress, self.history = progress, History() if history is None else history
         self.shown: tuple[Points, np.ndarray] | None = None  # to callbacks, in place of the best
         self.k = len(start)
         self.patience = max(8, self.k // 2)
@@ -344,31 +337,16 @@ def leading_directions(points: Points, size: int, random_state: Any) -> np.ndarr
 def search(
     points: Points,
     start: np.ndarray,
-    restart: Restart,
+    restart: Callable[[], np.ndarray],
     budget: Budget,
     random_state: np.random.RandomState,
     progress: NoProgress,
     history: History,
 ) -> Found:
     """Search from given centres, with many features on few leading directions first."""
-    work, n_moves = 0.0, 0
-    if points.X.shape[1] >= SKETCH_FROM and len(start) > 1:
-        start, sketched = _sketch_start(points, start, budget, random_state, progress)
-        work, n_moves = sketched.work, sketched.n_moves
-        history.earlier += work
-    found = CentreSearch(points, start, restart, budget, random_state, progress, history).run()
-    return found._replace(work=found.work + work, n_moves=found.n_moves + n_moves)
-
-
-def _sketch_start(
-    points: Points,
-    start: np.ndarray,
-    budget: Budget,
-    random_state: np.random.RandomState,
-    progress: NoProgress,
-) -> tuple[np.ndarray, Found]:
-    """The lower of two: the given centres, and the means of what a search on directions found."""
     k, d = start.shape
+    if d < SKETCH_FROM or k == 1:
+        return CentreSearch(points, start, restart, budget, random_state, progress, history).run()
     basis = leading_directions(points, int(np.clip(d // 8, FEWEST, MOST)), random_state)
     low = prepare(np.asarray(points.X @ basis.astype(points.X.dtype)), points.pull)
     limits = SHARE * budget.max_moves, SHARE * budget.max_seconds
@@ -385,8 +363,12 @@ def _sketch_start(
     sketch.shown = points, start  # callbacks see the centres that it began from
     found = sketch.run()
     budget.moves += share.moves
+    # The lower of two goes on: the given centres, and the means of what was found on directions.
     lifted = open_state(points, points.frame.means(*points.label_sums(found.labels, k), start))
     lifted.descend(floor=1e-3, max_iter=20)
     given = open_state(points, start)
-    best = lifted if lifted.cost < given.cost else given
-    return best.centers, found._replace(work=found.work + lifted.work + given.work)
+    start = lifted.centers if lifted.cost < given.cost else given.centers
+    work = found.work + lifted.work + given.work
+    history.earlier += work
+    ended = CentreSearch(points, start, restart, budget, random_state, progress, history).run()
+    return ended._replace(work=ended.work + work, n_moves=ended.n_moves + found.n_moves)

@@ -77,8 +77,7 @@ class CFMeans(StreamedClusterer):
     max_iter : int
         Greatest number of Lloyd iterations of one start.
     tol : float
-        Lloyd iterations end once the summed squared shift of the centres is at most ``tol`` times
-        the mean variance of the features.
+        Squared shift of all centres, over the mean variance of the features, at which a start ends.
     metric : {"euclidean", "cosine"}
         Distance; gradient steps take "euclidean" alone.
     batch_size : int, optional

@@ -16,7 +16,7 @@ from wellsep.cluster.cf_means.centre_search import (
 )
 from wellsep.cluster.cf_means.centre_search_gpu import device_search
 from wellsep.cluster.cf_means.gradient_steps import step, weights_of
-from wellsep.cluster.estimator import FitInput, NoProgress, Starts
+from wellsep.cluster.estimator import UNWATCHED, FitInput, NoProgress, Starts
 from wellsep.compute.kmeans.lloyd import Ended, lower, run, start_centers
 from wellsep.compute.kmeans.prepared_points import Points
 
@@ -49,10 +49,9 @@ class CFOptions(NamedTuple):
     safeguard: bool = True
 
 
-def cfmeans(points: Points, given: FitInput, progress: NoProgress | None = None) -> CFMeansResult:
+def cfmeans(points: Points, given: FitInput, progress: NoProgress = UNWATCHED) -> CFMeansResult:
     """The lowest inertia of cf-means from several starts."""
     starts, options = given.starts, given.options
-    progress = NoProgress() if progress is None else progress
     best = _from_one_start(points, starts, options, progress)
     for _ in range(starts.n_init - 1):
         if progress.stopped:
@@ -80,13 +79,18 @@ def _from_one_start(
         if alone:
             return CFMeansResult(*plain, 0, False, columns_of(STEPS, []), history.columns())
     taken: list[tuple[float, float, float]] = []
-    centers = start if plain is None else plain.centers
+    centers, n_iter = start, 0
     if schedule != SEARCH:
-        course_of_weights = weights_of(schedule, weight, options.n_steps)
-        centers, taken = _gradient_steps(points, start, course_of_weights, progress)
-    n_iter = len(taken)
-    if plain is not None and schedule == SEARCH:
-        n_iter += plain.n_iter
+        for current in weights_of(schedule, weight, options.n_steps):
+            progress.begin("step")
+            centers, force = step(points, centers, float(current))
+            taken.append((float(current), force.objective, force.inertia))
+            progress.end(points, centers)
+            if progress.stopped:
+                break
+        n_iter = len(taken)
+    elif plain is not None:
+        centers, n_iter = plain.centers, plain.n_iter
     refined, passes, kept = _moved(points, centers, starts, budget, progress, history)
     columns = history.columns()
     if points.frame.directions:
@@ -96,22 +100,6 @@ def _from_one_start(
     return CFMeansResult(
         *refined[:3], n_iter + passes, kept, False, columns_of(STEPS, taken), columns
     )
-
-
-def _gradient_steps(
-    points: Points, centers: np.ndarray, weights: np.ndarray, progress: NoProgress
-) -> tuple[np.ndarray, list[tuple[float, float, float]]]:
-    """The paper's part: steps on SSE + λΣq."""
-    taken: list[tuple[float, float, float]] = []
-    for current in weights:
-        progress.begin("step")
-        moved, force = step(points, centers, float(current))
-        taken.append((float(current), force.objective, force.inertia))
-        centers = moved
-        progress.end(points, centers)
-        if progress.stopped:
-            break
-    return centers, taken
 
 
 def _moved(
