@@ -83,6 +83,14 @@ def prefix_of(estimator: Any) -> str:
     return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
 
 
+def seen_inside(model: Any, X: Any) -> Any:
+    """X as the clusterer sees it: after the steps of a pipeline that come before it."""
+    if not isinstance(model, Pipeline) or len(model.steps) == 1:
+        return X
+    inside = clone(model[:-1]).fit_transform(X)
+    return inside if sp.issparse(inside) else to_numpy(inside)
+
+
 def count_parameter(estimator: Any, named: str | None = None, name: str = "estimator") -> str:
     """The parameter that holds K, with the prefix of a pipeline's last step."""
     options = [prefix_of(estimator) + p for p in ("n_clusters", "n_components")]

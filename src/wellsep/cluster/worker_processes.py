@@ -26,12 +26,11 @@ def in_workers(
     done: list[Any] = []
     watched = ending_with_parent(function)
     made = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(watched)(*one) for one in tasks)
+    tell = progress if progress is not None else lambda *_: None
     for count in range(len(tasks)):
-        if progress is not None:
-            progress(count, len(tasks), what)
+        tell(count, len(tasks), what)
         done.append(next(made))
-    if progress is not None:
-        progress(len(tasks), len(tasks), what)
+    tell(len(tasks), len(tasks), what)
     return done
 
 

@@ -82,12 +82,9 @@ class Voter(NamedTuple):
 
 def parse_voters(indices: Any, *, distances: bool = False) -> list[Voter]:
     """Voters by name, each once; where X holds distances, indices without parameters take them."""
-    single = isinstance(indices, str) or is_pair(indices)
-    specs = (
-        [indices]
-        if single
-        else check_items("indices", indices, "names or (name, parameters) pairs")
-    )
+    specs = [indices]
+    if not (isinstance(indices, str) or is_pair(indices)):
+        specs = check_items("indices", indices, "names or (name, parameters) pairs")
     voters: dict[str, Voter] = {}
     for spec in specs:
         name, given = spec if is_pair(spec) else (spec, {})
@@ -211,8 +208,14 @@ def choose_k(
     model = default if estimator is None else clone(check_estimator(estimator))
     if apart:
         model = of_distances(model)
+        X = given_to(model, X)
     pairwise = is_pairwise(model)
-    X = given_to(model, X) if apart else _checked(X, distances=pairwise)
+    if not apart:
+        names = column_names(X)
+        X = check_data(X, sparse=True, distances=pairwise)
+        warning = spreads_apart(X, names)
+        if warning is not None:
+            warnings.warn(warning, stacklevel=2)
     n = X.shape[0]
     if n < 3:
         raise ValueError(
@@ -328,16 +331,6 @@ def _stability(rows, runs) -> np.ndarray:
     return np.mean(agreement, axis=0)
 
 
-def _checked(X: Any, *, distances: bool) -> Any:
-    """X as an array that rows can be taken from; frames keep no names here."""
-    names = column_names(X)
-    X = check_data(X, sparse=True, distances=distances)
-    warning = spreads_apart(X, names)
-    if warning is not None:
-        warnings.warn(warning, stacklevel=3)
-    return X
-
-
 def _check_range(k_range: Iterable[int] | None, n: int) -> list[int]:
     if k_range is None:
         return [k for k in RANGE if k < n]
@@ -392,18 +385,10 @@ class Job(NamedTuple):
 def fit_numbers(job: Job, ks: list[int]) -> list[list[Fitted | Exception]]:
     """Fit some numbers of clusters in every repeat."""
     groups = [ks] if is_tree(job.model) else [[k] for k in ks]
-    tasks = [
-        (
-            job.model,
-            job.parameter,
-            group,
-            cut_rows(job.X, rows, job.sample.pairwise),
-            cut_rows(job.weights, rows),
-            seed,
-        )
-        for rows, seed in job.repeats
-        for group in groups
-    ]
+    tasks: list[tuple[Any, ...]] = []
+    for rows, seed in job.repeats:
+        X, weights = cut_rows(job.X, rows, job.sample.pairwise), cut_rows(job.weights, rows)
+        tasks += [(job.model, job.parameter, group, X, weights, seed) for group in groups]
     flat = [fitted for group in job.in_workers(fit_each, tasks, what="fits") for fitted in group]
     return [flat[start : start + len(ks)] for start in range(0, len(flat), len(ks))]
 
@@ -461,7 +446,7 @@ def judge_fits(
         gap_error=gap.error,
         not_tested=job.not_tested,
         first_end=first_end,
-        n_sampled=job.sample.n,
+        n_sampled=job.sample.X.shape[0],
         skewness=job.sample.skewness,
         all_equal=all_equal,
         reasons=reasons,

@@ -16,12 +16,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.cluster import KMeans as ReferenceKMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
-from sklearn.pipeline import Pipeline
 
 from wellsep._checks.arrays import UndefinedIndex, in_safe_units, to_numpy
 from wellsep.cluster.fitting import (
@@ -33,11 +31,11 @@ from wellsep.cluster.fitting import (
     last_step,
     metric_of,
     prefix_of,
+    seen_inside,
 )
 from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN, draw_halves, split_strengths
 from wellsep.cluster.k_choice.result import Curve
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
-from wellsep.distances.base import PRECOMPUTED
 from wellsep.indices.gap import ReferenceBox, gaps, within_sums
 
 OBJECTS = 2000  # of the sample at most
@@ -65,11 +63,6 @@ class Sample:
     weights: np.ndarray | None
     metric: str  # of the clusterer
     pairwise: bool
-
-    @property
-    def n(self) -> int:
-        """Number of objects."""
-        return int(self.X.shape[0])
 
     @cached_property
     def table(self) -> np.ndarray | str:
@@ -135,18 +128,13 @@ def draw_sample(
     rough: Any = None,
 ) -> Sample:
     """At most 2,000 objects, passed through the steps before the clusterer."""
-    prefix, clusterer = prefix_of(model), last_step(model)
-    inside = X
-    if isinstance(model, Pipeline) and len(model.steps) > 1:
-        inside = clone(model[:-1]).fit_transform(X)
-        inside = inside if sp.issparse(inside) else to_numpy(inside)
-    n = X.shape[0]
+    inside, clusterer, n = seen_inside(model, X), last_step(model), X.shape[0]
     rows = None if n <= OBJECTS else np.sort(rng.choice(n, OBJECTS, replace=False))
     return Sample(
         X=cut_rows(inside, rows, pairwise),
         model=clusterer,
         rough=clusterer if rough is None else rough,
-        parameter=parameter.removeprefix(prefix),
+        parameter=parameter.removeprefix(prefix_of(model)),
         weights=cut_rows(weights, rows),
         metric=metric_of(clusterer),
         pairwise=pairwise,
@@ -212,7 +200,6 @@ def _strengths(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, di
     A K is split no further once its mean could not exceed `FOUND_AGAIN` with strengths of 1 in
     all splits that are left: its mean is then over those that were made, and lies below.
     """
-    metric = sample.metric if sample.metric in ("cosine", PRECOMPUTED) else "euclidean"
     totals, n_splits = np.zeros(len(ks)), np.zeros(len(ks))
     reasons: dict[int, str] = {}
     for split in range(SPLITS):
@@ -221,7 +208,7 @@ def _strengths(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, di
             break
         n_splits[asked] += 1
         drawn = (seed + split) % 2**31
-        halves = draw_halves(sample.n, np.random.RandomState(drawn))
+        halves = draw_halves(sample.X.shape[0], np.random.RandomState(drawn))
         fits = []
         for rows in halves:
             X = cut_rows(sample.X, rows, sample.pairwise)
@@ -229,14 +216,12 @@ def _strengths(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, di
             some = [ks[at] for at in asked]
             with _quiet():
                 fits.append(_fits(sample.model, sample.parameter, some, X, weights, drawn))
-        for at, first, second in zip(asked, *fits, strict=True):
-            failed = next((one for one in (first, second) if isinstance(one, Exception)), None)
+        for at, *labels in zip(asked, *fits, strict=True):
+            failed = next((one for one in labels if isinstance(one, Exception)), None)
             try:
                 if failed is not None:
                     raise UndefinedIndex(f"a half of the objects could not be clustered: {failed}")
-                strength = split_strengths(
-                    sample.X, halves, (first, second), metric=metric, sample_weight=sample.weights
-                )
+                strength = split_strengths(sample.X, halves, labels, sample.metric, sample.weights)
                 totals[at] += strength.weakest
             except UndefinedIndex as error:
                 totals[at], reasons[ks[at]] = np.nan, str(error)

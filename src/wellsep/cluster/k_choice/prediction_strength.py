@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks.arrays import UndefinedIndex, check_choice
+from wellsep._checks.arrays import UndefinedIndex
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.distances.base import PRECOMPUTED, PairSpace
 from wellsep.partitions import encode, shared_sizes
@@ -40,7 +40,6 @@ def split_strengths(
     X: Any,
     halves: Sequence[np.ndarray],
     labels: Sequence[Any],
-    *,
     metric: str = "euclidean",
     sample_weight: np.ndarray | None = None,
 ) -> SplitStrengths:
@@ -54,7 +53,8 @@ def split_strengths(
 
     ``halves`` are the rows of X in each half, ``labels`` their clusters; noise (-1) is in none and
     is not counted. With ``metric="precomputed"`` X holds distances, and the nearest mean is the
-    cluster with the least mean distance. Weights enter the means; pairs are counted without them.
+    cluster with the least mean distance; of all others but "cosine" means are Euclidean. Weights
+    enter the means; pairs are counted without them.
 
     In the form of R's fpc.
 
@@ -65,7 +65,6 @@ def split_strengths(
     >>> found.first.tolist(), found.second.round(3).tolist(), round(found.weakest, 3)
     ([1.0, 1.0], [0.333, 1.0], 0.667)
     """
-    check_choice("metric", metric, (*Points.METRICS, PRECOMPUTED))
     codes = [encode(one, name="labels").codes[0] for one in labels]
     counted = [np.asarray(rows)[own >= 0] for rows, own in zip(halves, codes, strict=True)]
     codes = [own[own >= 0] for own in codes]
@@ -109,6 +108,7 @@ def nearest_clusters(
         members = members if weights is None else members * weights[:, None]
         between = distances_between(X, rows, others).astype(np.float64, copy=False)
         return (between @ members / members.sum(axis=0)).argmin(axis=1)
+    metric = metric if metric in Points.METRICS else "euclidean"
     made = prepare(X[others], weights, metric)
     sums, mass = made.label_sums(codes, n_clusters)
     centers = made.frame.means(sums, mass, np.zeros_like(sums))

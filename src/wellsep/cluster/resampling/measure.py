@@ -41,7 +41,6 @@ from wellsep.cluster.fitting import (
 from wellsep.cluster.k_choice.choose import STARTS, sample_size
 from wellsep.cluster.k_choice.prediction_strength import draw_halves
 from wellsep.cluster.resampling.one_draw import (
-    NEAREST_MEAN_METRICS,
     Refit,
     draw_rows,
     judge_draw,
@@ -168,23 +167,24 @@ def stability(
     draws = [draw_rows(n, size, rng) for _ in range(n_draws)]
     strengths: np.ndarray = np.empty(0)
     notes: tuple[str, ...] = ()
+    partition = _clustering(model, X, labels, weights, int(seeds[0]))
+    codes, clusters = partition.codes[0], partition.classes[0]
     if model is None:
-        partition = _finished(labels, n)
         check_choice("stand_in", stand_in, STAND_INS)
         n_neighbors = check_count("n_neighbors", n_neighbors)
         X = to_numpy(X) if is_torch(X) else X
-        _check_stand_in(X, metric, stand_in)
-        codes, asked = partition.codes[0], n_neighbors if stand_in == STAND_INS[0] else 0
+        if stand_in == "nearest-mean":
+            check_choice("metric", metric, ("euclidean", "cosine", PRECOMPUTED))
+        if metric == PRECOMPUTED and sp.issparse(X):
+            raise TypeError(
+                "X must be dense for a stand-in, which needs all distances, got a sparse matrix."
+            )
+        asked = n_neighbors if stand_in == STAND_INS[0] else 0
         others = [(X, codes, rows, asked, metric, weights) for rows in draws]
         judged = in_workers(judge_stand_in, others, n_jobs, progress, "samples")
     else:
-        _check_count_of(model, n)
-        partition = _clustering(model, X, labels, weights, int(seeds[0]))
         refit = Refit(model, X, pairwise, weights)
-        fits = [
-            (refit, partition.codes[0], rows, int(seed))
-            for rows, seed in zip(draws, seeds[1:], strict=False)
-        ]
+        fits = [(refit, codes, rows, int(seeds[i])) for i, rows in enumerate(draws, 1)]
         judged = in_workers(judge_draw, fits, n_jobs, progress, "samples")
         if n_splits:
             halves = [draw_halves(n, rng) for _ in range(n_splits)]
@@ -196,7 +196,6 @@ def stability(
             f"clusterer must fit at least one of {count(len(judged), 'sample')}, got only failures"
             f"; the first: {failures[0]}"
         )
-    codes, clusters = partition.codes[0], partition.classes[0]
     none = np.full(len(clusters), np.nan)
     return Stability(
         clusters=clusters,
@@ -218,27 +217,21 @@ def stability(
 
 def _clustering(model: Any, X: Any, labels: Any, weights: Any, seed: int) -> Partitions:
     """The clustering to judge: as given, or of a fit to all objects."""
-    n = X.shape[0]
-    if labels is not None:
-        return _finished(labels, n)
-    fresh = seeded(clone(model, safe=False), seed, where_free=True)
-    found = encode(fit_labels(fresh, X, weight_params(fresh, weights)).labels, n_objects=n)
-    if not len(found.classes[0]):
-        raise ValueError(
-            f"clusterer must find a cluster in X, got noise for all {count(n, 'object')}; "
-            "change its parameters."
-        )
-    return found
-
-
-def _finished(labels: Any, n: int) -> Partitions:
+    n, found = X.shape[0], labels
+    wanted = getattr(last_step(model), "n_clusters", None)
+    if isinstance(wanted, int) and wanted > n:  # the fit may say so less plainly
+        raise ValueError(f"n_clusters must not exceed the number of objects ({n}), got {wanted}.")
     if labels is None:
-        raise ValueError("labels must be given where clusterer is None, got None.")
-    partition = encode(labels, n_objects=n)
+        if model is None:
+            raise ValueError("labels must be given where clusterer is None, got None.")
+        fresh = seeded(clone(model, safe=False), seed, where_free=True)
+        found = fit_labels(fresh, X, weight_params(fresh, weights)).labels
+    partition = encode(found, n_objects=n)
     if not len(partition.classes[0]):
-        raise ValueError(
-            f"labels must hold at least one cluster, got noise for all {count(n, 'object')}."
-        )
+        noise = f"got noise for all {count(n, 'object')}"
+        if labels is not None:
+            raise ValueError(f"labels must hold at least one cluster, {noise}.")
+        raise ValueError(f"clusterer must find a cluster in X, {noise}; change its parameters.")
     return partition
 
 
@@ -285,19 +278,3 @@ def _check_objects(X: Any, pairwise: bool, model: Any) -> Any:
             "nothing to cluster."
         )
     return X
-
-
-def _check_stand_in(X: Any, metric: str, stand_in: str) -> None:
-    if stand_in == "nearest-mean":
-        check_choice("metric", metric, NEAREST_MEAN_METRICS)
-    if metric == PRECOMPUTED and sp.issparse(X):
-        raise TypeError(
-            "X must be dense for a stand-in, which needs all distances, got a sparse matrix."
-        )
-
-
-def _check_count_of(model: Any, n: int) -> None:
-    """Refuse more clusters than objects before the fit, which may say so less plainly."""
-    wanted = getattr(last_step(model), "n_clusters", None)
-    if isinstance(wanted, int) and wanted > n:
-        raise ValueError(f"n_clusters must not exceed the number of objects ({n}), got {wanted}.")

@@ -8,11 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
-from sklearn.pipeline import Pipeline
 
 from wellsep._checks.arrays import UndefinedIndex
 from wellsep._text.sentences import count, shown
-from wellsep.cluster.fitting import cut_rows, fit_labels, seeded, weight_params
+from wellsep.cluster.fitting import cut_rows, fit_labels, seeded, seen_inside, weight_params
 from wellsep.cluster.k_choice.prediction_strength import (
     distances_between,
     nearest_clusters,
@@ -23,8 +22,6 @@ from wellsep.cluster.worker_processes import in_workers
 from wellsep.compute.statistics.neighbour_graph import smallest
 from wellsep.distances.base import PRECOMPUTED
 from wellsep.partitions import best_matches, encode
-
-NEAREST_MEAN_METRICS = ("euclidean", "cosine", PRECOMPUTED)
 
 
 class Judged(NamedTuple):
@@ -82,27 +79,19 @@ def judge_stand_in(
     if not len(known) or not len(others):
         return Judged(None, error="no object with a label is left on one side of the split")
     present, own = np.unique(codes[known], return_inverse=True)
-    if n_neighbors:
-        given = _vote(X, others, known, own, n_neighbors, metric)
-    else:
+    k = min(n_neighbors, len(known))
+    if not n_neighbors:
         given = nearest_clusters(X, others, known, own, metric, weights)
+    elif metric == PRECOMPUTED:
+        given = most_voted(own[smallest(distances_between(X, others, known), k)])[0]
+    else:
+        search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X[known])
+        given = most_voted(own[search.kneighbors(X[others], return_distance=False)])[0]
     # A label keeps its name here; a cluster whose objects were all drawn has none to judge it by.
     values = own_jaccards(
         codes[others], present[given], int(codes.max()) + 1, cut_rows(weights, others)
     )
     return Judged(values, len(np.unique(given)))
-
-
-def _vote(
-    X: Any, others: np.ndarray, known: np.ndarray, own: np.ndarray, k: int, metric: str
-) -> np.ndarray:
-    k = min(k, len(known))
-    if metric == PRECOMPUTED:
-        found = smallest(distances_between(X, others, known), k)
-    else:
-        search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X[known])
-        found = search.kneighbors(X[others], return_distance=False)
-    return most_voted(own[found])[0]
 
 
 def strengths_of(
@@ -119,11 +108,7 @@ def strengths_of(
             f"Prediction strength was not computed: X holds {what}, and it needs coordinates or "
             "all distances.",
         )
-    space, model = refit.X, refit.model
-    if isinstance(model, Pipeline) and len(model.steps) > 1:
-        # Means are taken where the clusterer sees the objects.
-        space = clone(model[:-1]).fit_transform(refit.X)
-    metric = metric if metric in NEAREST_MEAN_METRICS else "euclidean"
+    space = seen_inside(refit.model, refit.X)  # where means are taken
     tasks = [
         (refit, space, metric, pair, seeds[2 * m : 2 * m + 2]) for m, pair in enumerate(halves)
     ]
@@ -145,9 +130,7 @@ def _strength_of(
     except Exception as error:  # a clusterer may raise anything
         return f"{type(error).__name__}: {shown(str(error))}"
     try:
-        return split_strengths(
-            space, halves, labels, metric=metric, sample_weight=refit.weights
-        ).weakest
+        return split_strengths(space, halves, labels, metric, refit.weights).weakest
     except UndefinedIndex as error:
         return str(error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,16 +87,15 @@ class Stability(Result, row_names="cluster"):
     @property
     def jaccard(self) -> np.ndarray:
         """(K,) mean Jaccard similarity of each cluster over the samples: its stability."""
-        total, n = np.nansum(self.values, axis=1), self.n_draws
-        return np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+        with warnings.catch_warnings(action="ignore"):  # of clusters that were never judged
+            return np.nanmean(self.values, axis=1)
 
     @property
     def half_width(self) -> np.ndarray:
         """(K,) half the width of the 95 % interval of `jaccard`, from the number of samples."""
-        n = self.n_draws
-        squares = np.nansum((self.values - self.jaccard[:, None]) ** 2, axis=1)
-        variance = np.divide(squares, n - 1, out=np.full(len(n), np.nan), where=n > 1)
-        return 1.96 * np.sqrt(variance / np.maximum(n, 1))
+        with warnings.catch_warnings(action="ignore"):
+            variance = np.nanvar(self.values, axis=1, ddof=1)
+        return 1.96 * np.sqrt(variance / np.maximum(self.n_draws, 1))
 
     @property
     def dissolved(self) -> np.ndarray:
