@@ -51,11 +51,7 @@ from wellsep.partitions import NOISE_POLICIES
 
 def _best_has(name: str) -> Any:
     """Whether the fitted, or before fit the given, estimator has a method."""
-
-    def check(search: Any) -> bool:
-        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
-
-    return check
+    return lambda search: hasattr(getattr(search, "best_estimator_", search.estimator), name)
 
 
 class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, BaseEstimator):
@@ -118,7 +114,6 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
     Examples
     --------
     >>> import wellsep as ws
-    >>> from sklearn.cluster import DBSCAN
     >>> from sklearn.datasets import make_moons
     >>> X, _ = make_moons(200, noise=0.05, random_state=0)
     >>> search = ws.ClusterSearch(ws.KMeans(random_state=0), {"n_clusters": [2, 3, 8]},
@@ -175,11 +170,11 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         check_jobs(self.n_jobs)
         check_count("verbose", self.verbose, 0)
         check_choice("noise", self.noise, NOISE_POLICIES)
-        asked = [
-            index.label(params) for index, params in parse_indices(self.scoring, what="scoring")
-        ]
-        decider = self._decider(asked)
-        error_score = check_error_score(self.error_score)
+        decider = self._decider()
+        error_score = self.error_score
+        raises = isinstance(error_score, str) and error_score == "raise"
+        if not (raises or isinstance(error_score, numbers.Real)):
+            raise ValueError(f"error_score must be 'raise' or a number, got {shown(error_score)}.")
         settings = list_settings(self.param_grid)
         space = scoring_space(self.space, X)
         estimator = self.estimator
@@ -250,15 +245,9 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
     @available_if(_best_has("predict"))
     def score(self, X: Any, y: Any = None) -> float:
         """The deciding index of the labels predicted for X, negated if smaller is better."""
-        name = self.scoring_
-        position = self.scores_.indices.index(name)
-        spec = parse_indices(self.scoring)[position]
-        scores = score_partitions(
-            scoring_space(self.space, X),
-            self.predict(X),
-            [(spec[0].name, spec[1])],
-            noise=self.noise,
-        )
+        index, params = parse_indices(self.scoring)[self.scores_.indices.index(self.scoring_)]
+        space, labels = scoring_space(self.space, X), self.predict(X)
+        scores = score_partitions(space, labels, [(index.name, params)], noise=self.noise)
         return float(scores.values[0, 0] * scores.directions[0])
 
     @property
@@ -302,8 +291,10 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
             return {f"{prefix_of(self.estimator)}sample_weight": sample_weight, **fit_params}
         return dict(fit_params)
 
-    def _decider(self, asked: list[str]) -> Any:
+    def _decider(self) -> Any:
         """The name of the index that decides, a function, or None."""
+        parsed = parse_indices(self.scoring, what="scoring")
+        asked = [index.label(params) for index, params in parsed]
         if self.refit is False or callable(self.refit):
             return self.refit or None
         if self.refit is True:
@@ -324,12 +315,10 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
             self.best_index_ = check_count("refit", decider(self.results_), 0, len(settings) - 1)
         else:
             if np.isnan(scores).all():
-                reasons = (
-                    "; ".join(sorted(set(self.scores_.reasons.values()))) or "every fit failed"
-                )
+                reasons = sorted(set(self.scores_.reasons.values())) or ["every fit failed"]
                 raise ValueError(
                     f"scoring must be defined for some setting, got none for {self.scoring_}: "
-                    f"{reasons}."
+                    f"{'; '.join(reasons)}."
                 )
             self.best_index_ = int(self.results_[f"rank_{self.scoring_}"].argmin())
         self.best_params_ = settings[self.best_index_]
@@ -402,12 +391,6 @@ def list_settings(param_grid: Any) -> list[dict[str, Any]]:
     return settings
 
 
-def check_error_score(value: Any) -> Any:
-    if isinstance(value, numbers.Real) or (isinstance(value, str) and value == "raise"):
-        return value
-    raise ValueError(f"error_score must be 'raise' or a number, got {shown(value)}.")
-
-
 def report_failures(errors: list, settings: list, error_score: Any) -> None:
     failed = [i for i, error in enumerate(errors) if error is not None]
     if not failed:
@@ -437,11 +420,10 @@ def results_table(
             if name in setting:
                 column[row] = setting[name]
         results[f"param_{name}"] = column
-    for position, (name, direction) in enumerate(
-        zip(scores.indices, scores.directions, strict=True)
-    ):
+    of_indices = zip(scores.indices, scores.directions, scores.values.T, strict=True)
+    for name, direction, known in of_indices:
         values = np.full(n, np.nan if failed == "raise" else float(failed))
-        values[rows] = scores.values[:, position]
+        values[rows] = known
         results[f"score_{name}"] = values
         signed = np.where(np.isnan(values), -np.inf, values * direction)
         results[f"rank_{name}"] = 1 + (signed[None, :] > signed[:, None]).sum(axis=1)

@@ -35,6 +35,8 @@ from wellsep.compute.data.opening import open_space
 from wellsep.compute.metrics.table import Metric, find
 from wellsep.distances.base import PRECOMPUTED, PairSpace
 
+FLOATS = [np.float64, np.float32]  # that rows are worked on as
+
 
 @dataclass(eq=False, repr=False)
 class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -194,7 +196,13 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         """Return the (m, k) distances of objects, given as in `predict`, to the medoids."""
         check_is_fitted(self)
         if self._medoid_table is not None:
-            return _distances_of_mixed(X, self._medoid_table)
+            if isinstance(X, PairSpace):
+                raise TypeError(
+                    f"X must be a frame with the columns of fit, got {type(X).__name__}, whose "
+                    "ranges are its own; pass the frame."
+                )
+            k, joined = self._medoid_table.n, self._medoid_table.followed_by(X)
+            return joined.block(np.arange(k, joined.n), np.arange(k))
         if self.cluster_centers_ is None:
             return self._distances_to_medoids(X)
         table = self._checked_rows(X, reset=False)
@@ -223,10 +231,9 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _checked_rows(self, X: Any, *, reset: bool = True) -> Any:
         sparse = "csr" if self.metric in ("euclidean", "cosine") else False
-        kinds = [np.float64, np.float32]
         if not (hasattr(X, "columns") or sp.issparse(X)):  # which are left to scikit-learn's check
             X = to_table(X)
-        return name_x(validate_data, self, X, reset=reset, dtype=kinds, accept_sparse=sparse)
+        return name_x(validate_data, self, X, reset=reset, dtype=FLOATS, accept_sparse=sparse)
 
     def _distances_to_medoids(self, X: Any) -> np.ndarray:
         n = self.n_features_in_
@@ -238,8 +245,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 )
             some = X.block(slice(0, n), self.medoid_indices_)
         else:
-            kinds = [np.float64, np.float32]
-            table = name_x(validate_data, self, to_table(X), reset=False, dtype=kinds)
+            table = name_x(validate_data, self, to_table(X), reset=False, dtype=FLOATS)
             some = table[:, self.medoid_indices_]
         if some.min(initial=0.0) < 0:
             row, medoid = (int(at) for at in np.argwhere(some < 0)[0])
@@ -255,9 +261,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             self.n_features_in_ = len(X.columns) if isinstance(X, MixedTable) else X.n
             return X
         if entry.opens is not None and entry.name != PRECOMPUTED:
-            opened = entry.opens(X)
-            self.n_features_in_ = len(opened.columns)
-            return opened
+            return self._opened(entry.opens(X), entry)
         table = self._checked_rows(X)
         return table if entry.coordinates else entry.opens(table)
 
@@ -277,13 +281,3 @@ def _row_distances(rows: Any, others: Any, metric: Metric) -> np.ndarray:
     space, k = open_space(joined.astype(np.float64), n_jobs=1), len(rows)
     table = distance_rows(space, metric, keep=False)(np.arange(k))[:, k:]
     return metric.in_unit(table, space.unit)
-
-
-def _distances_of_mixed(X: Any, medoids: MixedTable) -> np.ndarray:
-    if isinstance(X, PairSpace):
-        raise TypeError(
-            f"X must be a frame with the columns of fit, got {type(X).__name__}, whose ranges are "
-            "its own; pass the frame."
-        )
-    k, joined = medoids.n, medoids.followed_by(X)
-    return joined.block(np.arange(k, joined.n), np.arange(k))

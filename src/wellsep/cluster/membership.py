@@ -280,32 +280,27 @@ def membership_report(
     n_worst = check_count("n_worst", n_worst)
     check_choice("noise", noise, VALUE_POLICIES)
     partition = encode(labels, n_objects=len(X), noise=noise)
-    around, unit = open_around(X, partition.classes[0], partition.codes[0], centers)
-    connectivity = measure(around, unit, partition, n_neighbors, n_jobs)
     codes, classes = partition.codes[0], partition.classes[0]
-    counted = codes >= 0
+    around, unit = open_around(X, classes, codes, centers)
+    connectivity = measure(around, unit, partition, n_neighbors, n_jobs)
+    better, counted = connectivity.better_cluster, codes >= 0
     margins, gaps, rivals = around.planes(np.arange(len(codes)), codes)
-    relative_margins = margins / (gaps / 2)
+    relative = margins / (gaps / 2)
     labels = np.where(counted, classes[codes], -1) if not counted.all() else classes[codes]
-    free, free_codes, share, distance, margin = _place_noise(
-        around, connectivity.n_neighbors, n_jobs
-    )
+    t = connectivity.n_neighbors
+    free, free_codes, share, distance, margin = _place_noise(around, t, n_jobs)
     return MembershipReport(
         ids=names,
         labels=labels,
         margins=margins * unit,
-        relative_margins=relative_margins,
+        relative_margins=relative,
         rivals=np.where(np.isnan(margins), labels, classes[rivals]),
         disagreements=connectivity.objects,
         n_witnesses=connectivity.n_witnesses,
-        better_cluster=connectivity.better_cluster,
-        borderline=_first(
-            np.where(relative_margins < BORDERLINE, relative_margins, np.nan), n_worst
-        ),
-        isolated=_first(
-            np.where(connectivity.better_cluster != labels, -connectivity.objects, np.nan), n_worst
-        ),
-        n_neighbors=connectivity.n_neighbors,
+        better_cluster=better,
+        borderline=_first(np.where(relative < BORDERLINE, relative, np.nan), n_worst),
+        isolated=_first(np.where(better != labels, -connectivity.objects, np.nan), n_worst),
+        n_neighbors=t,
         noise=free,
         noise_cluster=classes[free_codes],
         noise_share=share,
