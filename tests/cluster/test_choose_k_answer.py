@@ -305,7 +305,9 @@ def test_an_extension_that_cannot_be_fitted_leaves_what_was_found(monkeypatch):
     X = np.repeat([[10.0 * i, 10.0 * j] for i in range(5) for j in range(4)], 6, axis=0)
     X += rng.normal(size=X.shape)
     with pytest.warns(FitFailedWarning):
-        chosen = ws.choose_k(X, estimator=FailsBeyondTheRange(), indices="silhouette")
+        chosen = ws.choose_k(
+            X, estimator=FailsBeyondTheRange(), indices="silhouette", random_state=0
+        )
     assert chosen.k.tolist() == list(RANGE)
     assert min(chosen.failures) == RANGE[-1] + 1
     assert chosen.labels.dtype.kind == "i"
