@@ -35,9 +35,6 @@ class Quadric(NamedTuple):
     def flipped(self) -> Quadric:
         return Quadric(-self.a, -self.beta, -self.c, self.basis)
 
-    def along(self, X: np.ndarray) -> np.ndarray:
-        return X if self.basis is None else X @ self.basis
-
 
 class Mixture:
     """Gaussian components in the order of the sorted labels; hashable by identity.
@@ -60,7 +57,7 @@ class Mixture:
 
 def signed_distances(X: np.ndarray, quadric: Quadric) -> np.ndarray:
     """(n,) distance of each row to {g = 0}, negative where g < 0; ±inf if g has no zero."""
-    z = quadric.along(X)
+    z = X if quadric.basis is None else X @ quadric.basis
     height = (quadric.a * z**2 + quadric.beta * z).sum(axis=1) + quadric.c
     found = np.empty(len(X))
     for side, sign in ((height >= 0, 1), (height < 0, -1)):
@@ -116,19 +113,17 @@ class _Path:
         self.unit = 1 / (2 * top) if top > 0 else 1.0
         self.gradient = 2 * quadric.a * xi + quadric.beta
 
-    def _multiplier(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """λ, dλ/ds and the divisors 1 + 2λa, without cancellation near λ_max."""
+    def _moved(self, s: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """y − x, dλ/ds and the divisors 1 + 2λa, without cancellation near λ_max."""
         a = self.quadric.a
         if self.lowest < 0:
             rest = np.exp(-s)
             share = a / self.lowest
             divisor = np.maximum((1 - share) + share * rest[:, None], np.finfo(float).tiny)
-            return self.reach * -np.expm1(-s), self.reach * rest, divisor
-        multiplier = self.unit * np.expm1(s)
-        return multiplier, self.unit * np.exp(s), 1 + 2 * multiplier[:, None] * a
-
-    def _moved(self, s: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        multiplier, rate, divisor = self._multiplier(s)
+            multiplier, rate = self.reach * -np.expm1(-s), self.reach * rest
+        else:
+            multiplier, rate = self.unit * np.expm1(s), self.unit * np.exp(s)
+            divisor = 1 + 2 * multiplier[:, None] * a
         return -multiplier[:, None] * self.gradient[rows] / divisor, rate, divisor
 
     def height(self, s: np.ndarray, rows: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
@@ -168,15 +163,14 @@ def equal_density(
     equal quadratic forms: ln π_j/π_l − ½ ln |Σ_j|/|Σ_l|.
     """
     own, other = inverses
-    pull = other * gap if other.ndim == 1 else other @ gap
-    matrix, c = (other - own) / 2, float(gap @ pull) / 2 + log_ratio
-    if own.ndim == 1:
-        scale = max(float(np.abs(own).max()), float(np.abs(other).max()))
-        return Quadric(np.where(np.abs(matrix) <= 1e-14 * scale, 0, matrix), -pull, c, None)
-    roots, basis = np.linalg.eigh(matrix)
     scale = max(float(np.abs(own).max()), float(np.abs(other).max()))
-    roots = np.where(np.abs(roots) <= 1e-13 * scale, 0, roots)
-    return Quadric(roots, -(basis.T @ pull), c, basis)
+    pull = other * gap if other.ndim == 1 else other @ gap
+    roots, c = (other - own) / 2, float(gap @ pull) / 2 + log_ratio
+    basis, least = None, 1e-14 * scale
+    if own.ndim == 2:
+        roots, basis = np.linalg.eigh(roots)
+        pull, least = basis.T @ pull, 1e-13 * scale
+    return Quadric(np.where(np.abs(roots) <= least, 0, roots), -pull, c, basis)
 
 
 class _Cluster(NamedTuple):
@@ -203,22 +197,17 @@ def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list
             mixture = w.get("mixture")
             mixture = Mixture(mixture) if isinstance(mixture, str) else mixture
             try:
-                parts = _components(clusters, mixture.in_unit(task.space.unit))
+                table = _separate(clusters, mixture.in_unit(task.space.unit), w.get("wrong_side"))
             except UndefinedIndex as reason:
                 found[w].append(str(reason))
                 continue
-            found[w].append(lowest_rival(_separate(clusters, parts, w.get("wrong_side"))))
+            found[w].append(lowest_rival(table))
     return found
 
 
-class _Components(NamedTuple):
-    inverses: list[np.ndarray]
-    log_determinants: np.ndarray  # (K,)
-    log_weights: np.ndarray  # (K,)
-
-
-def _separate(clusters: list[_Cluster], parts: _Components, wrong_side: str) -> np.ndarray:
-    inverses, volumes, weights = parts
+def _separate(clusters: list[_Cluster], mixture: Mixture, wrong_side: str) -> np.ndarray:
+    """NaN where densities are nowhere equal, or everywhere: such a rival sets no boundary."""
+    inverses, volumes, weights = _components(clusters, mixture)
     table = np.full((len(clusters),) * 2, np.nan)
     for j, own in enumerate(clusters):
         for rival, other in enumerate(clusters):
@@ -227,18 +216,16 @@ def _separate(clusters: list[_Cluster], parts: _Components, wrong_side: str) -> 
                 gap = other.center - own.center
                 border = equal_density(gap, (inverses[j], inverses[rival]), ratio)
                 far = signed_distances(own.members, border)
-                table[j, rival] = _summed(far, own.weights, wrong_side)
+                if np.isfinite(far).all():
+                    far = np.maximum(far, 0) if wrong_side == "zero" else far
+                    table[j, rival] = (own.weights * far**2).sum()
     return table
 
 
-def _summed(far: np.ndarray, weight: np.ndarray, wrong_side: str) -> float:
-    """NaN if the densities are nowhere equal, or everywhere: such a rival sets no boundary."""
-    if not np.isfinite(far).all():
-        return np.nan
-    return float((weight * (np.maximum(far, 0) if wrong_side == "zero" else far) ** 2).sum())
-
-
-def _components(clusters: list[_Cluster], mixture: Mixture) -> _Components:
+def _components(
+    clusters: list[_Cluster], mixture: Mixture
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """Inverse covariances, and the logarithms (K,) of determinants and of weights."""
     k, d, given = len(clusters), len(clusters[0].center), mixture.covariances
     estimated = isinstance(given, str)
     tables = [_covariance(cluster, given) for cluster in clusters] if estimated else list(given)
@@ -254,7 +241,7 @@ def _components(clusters: list[_Cluster], mixture: Mixture) -> _Components:
     if shares is None and estimated and given != "authors":
         shares = np.array([cluster.mass for cluster in clusters])
     weights = np.zeros(k) if shares is None else np.log(shares / shares.sum())
-    return _Components(list(inverses), np.array(volumes), weights)
+    return list(inverses), np.array(volumes), weights
 
 
 def _covariance(cluster: _Cluster, rule: str) -> np.ndarray:
@@ -264,17 +251,14 @@ def _covariance(cluster: _Cluster, rule: str) -> np.ndarray:
     members = members * (np.abs(members).max(axis=0) > least)
     if rule == "full":
         table: np.ndarray = (members.T * weight) @ members / weight.sum()
-        return np.zeros_like(table) if _is_flat(table, least) else table
+        units = np.where(least > 0, least, 1)
+        # Some direction, in units of each column's rounding, has no more extent than that.
+        flat = np.linalg.eigvalsh(table / np.outer(units, units)).min() <= 1
+        return np.zeros_like(table) if flat else table
     variances: np.ndarray = weight @ members**2 / weight.sum()
     if rule == "authors" and not variances.min() > DEGENERATE * variances.max():
         return np.ones_like(variances)
     return variances
-
-
-def _is_flat(covariance: np.ndarray, least: np.ndarray) -> bool:
-    """Whether some direction, in units of each column's rounding, has no more than that."""
-    units = np.where(least > 0, least, 1)
-    return bool(np.linalg.eigvalsh(covariance / np.outer(units, units)).min() <= 1)
 
 
 def _invert(covariance: np.ndarray, k: int, estimated: bool) -> tuple[np.ndarray, float]:
