@@ -306,14 +306,6 @@ def core_of(logs: np.ndarray, size: int | np.ndarray, d: float) -> np.ndarray:
 
 
 def _by_blocks(pairs: Dissimilarities, d: float, jobs: int) -> Grown:
-    core, total = core_squares(pairs, d, jobs)
-    level, rank, order = _by_density(core, lambda at: total[at])
-    tree = spanning_tree(pairs.take(order, level[order]), jobs)
-    return Grown(order[np.sort(tree.edges, axis=1)], tree.squares, core, rank)
-
-
-def core_squares(pairs: Dissimilarities, d: float, jobs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Squared core distances of the members of one cluster, and sums of squares, by blocks."""
     n = len(pairs)
     blocks = cut_rows(n, ROWS)
     core, total = np.empty(n), np.zeros(n)
@@ -329,28 +321,33 @@ def core_squares(pairs: Dissimilarities, d: float, jobs: int) -> tuple[np.ndarra
         core[i] = core_of(logs, n, d)
 
     in_threads(jobs, visit, blocks)
-    return core, total
+    level, rank, order = _by_density(core, lambda at: total[at])
+    tree = spanning_tree(pairs.take(order, level[order]), jobs)
+    return Grown(order[np.sort(tree.edges, axis=1)], tree.squares, core, rank)
 
 
 def _tree(pairs: Dissimilarities, members: np.ndarray, grown: Grown) -> Tree:
     """Inner objects have two or more edges, inner edges join two of them; a cluster that has none
     of either (two or three objects, a star) counts all."""
     edges, reach, core, rank = grown
+
+    def reach_of(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return np.maximum(pairs.exact(members[i], members[j]), np.maximum(core[i], core[j]))
+
     degree = np.bincount(edges.reshape(-1), minlength=len(members))
     if len(set(rank[core > 0].tolist())) < np.count_nonzero(core):
-        edges, reach, degree = _with_ties(pairs, members, grown)
+        edges, reach, degree = _with_ties(grown, reach_of)
     inner = degree > 1
     between = inner[edges].all(axis=1)
     if between.any():
         edges, reach = edges[between], reach[between]
-    i, j = edges[reach >= (1 - 2 * TIE) * reach.max()].T
-    squares = np.maximum(pairs.exact(members[i], members[j]), np.maximum(core[i], core[j]))
+    squares = reach_of(*edges[reach >= (1 - 2 * TIE) * reach.max()].T)
     places = np.flatnonzero(inner) if inner.any() else np.arange(len(members))
     return Tree(members[places], core[places], float(np.sqrt(squares.max())))
 
 
 def _with_ties(
-    pairs: Dissimilarities, members: np.ndarray, grown: Grown
+    grown: Grown, reach_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All edges that tie with one of the tree, their reach, and the number of joins at each object.
 
@@ -358,14 +355,10 @@ def _with_ties(
     takes would depend on the order of the objects, so all count. Those that tie between the same
     two parts of the tree are one join, for a tree has one of them.
     """
-    n, core, rank = len(members), grown.core, grown.rank
+    n, core, rank = len(grown.core), grown.core, grown.rank
     copies = grown.edges[grown.reach == 0][:, 1]  # all other edges of a place have the first end
     equal = {r: np.setdiff1d(np.flatnonzero(rank == r), copies) for r in set(rank.tolist())}
     tied = np.array([core[m] > 0 and len(equal[r]) > 1 for m, r in enumerate(rank.tolist())])
-
-    def reach_of(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        return np.maximum(pairs.exact(members[i], members[j]), np.maximum(core[i], core[j]))
-
     ends = np.take_along_axis(grown.edges, np.argsort(rank[grown.edges], axis=1), axis=1)
     reach = reach_of(*ends.T)
     order = np.lexsort((rank[ends[:, 1]], rank[ends[:, 0]], _levels(reach)))
@@ -461,7 +454,7 @@ def _separation(
         if codes[a.start] == codes[b.stop - 1]:
             return
         reach = np.maximum(squares(a, b), core[a][:, None])
-        first, second = _firsts(codes[a]), _firsts(codes[b])
+        first, second = (np.flatnonzero(np.diff(codes[rows], prepend=-1)) for rows in (a, b))
         low = np.maximum(np.minimum.reduceat(reach, first, axis=0), core[b])
         low = np.minimum.reduceat(low, second, axis=1)  # (clusters of a, clusters of b)
         mine, theirs = codes[a][first], codes[b][second]
@@ -478,11 +471,6 @@ def _separation(
     nearest = [(min(one), max(one)) for one in pair.tolist()]
     reach = {(a, b): _reach(pairs, trees[a], trees[b]) for a, b in set(nearest)}
     return np.array([reach[one] for one in nearest])
-
-
-def _firsts(codes: np.ndarray) -> np.ndarray:
-    """Where each cluster begins among sorted codes."""
-    return np.flatnonzero(np.diff(codes, prepend=-1))
 
 
 def _reach(pairs: Dissimilarities, a: Tree, b: Tree) -> float:
