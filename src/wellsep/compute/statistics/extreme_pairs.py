@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -203,21 +202,19 @@ def _one_partition(
 
     def still_wanted(i: int, j: int) -> list[str]:
         """What is asked of the pairs of two blocks, and can still change."""
-        apart = cluster[i] != cluster[j]
-        near = {
-            "nearest_between": apart or (i == j and mixed[i]),
-            "nearest_within": not apart,
-        }
-        wanted = [n for n, asked in near.items() if asked and n in names and extremes[n].square > 0]
-        farthest = extremes.get("farthest_within")
+        within = cluster[i] == cluster[j]
+        between = not within or (i == j and mixed[i])
         reach = (outermost[i] + outermost[j]) ** 2 * (1 + 1e-9)
-        if farthest is not None and not apart and not farthest.hopeless(reach):
-            wanted.append("farthest_within")
-        return wanted
+        return [
+            name
+            for name, extreme in extremes.items()
+            if (between if name == "nearest_between" else within)
+            and not extreme.hopeless(reach if name == "farthest_within" else 0.0)
+        ]
 
     def visit(i: int, j: int) -> None:
         wanted = still_wanted(i, j)
-        if not wanted:
+        if not wanted:  # since the round was made up
             return
         a, b = rows.take(blocks[i]), rows.take(blocks[j])
         table, slack = a.left @ b.right.T, a.slack(b)
@@ -234,7 +231,8 @@ def _one_partition(
                 np.fill_diagonal(found, never)
             extremes[name].offer(found, a, b, slack)
 
-    in_rounds(jobs, visit, _rounds(cluster, mixed, names))
+    rounds = ([pair for pair in pairs if still_wanted(*pair)] for pairs in pair_rounds(len(blocks)))
+    in_rounds(jobs, visit, rounds)
     return extremes
 
 
@@ -254,20 +252,6 @@ def cut_clusters(sorted_codes: np.ndarray) -> list[slice]:
     if start < edges[-1]:
         blocks.append(slice(start, edges[-1]))
     return blocks
-
-
-def _rounds(
-    cluster: list[int], mixed: list[bool], names: set[str]
-) -> Iterator[list[tuple[int, int]]]:
-    """Pairs of blocks that matter for what is asked."""
-    between = "nearest_between" in names
-    within = bool(names - {"nearest_between"})
-    for pairs in pair_rounds(len(cluster)):
-        yield [
-            (i, j)
-            for i, j in pairs
-            if (i == j and mixed[i]) or (within if cluster[i] == cluster[j] else between)
-        ]
 
 
 def _distance_to_means(prepared: Prepared, sorted_codes: np.ndarray) -> np.ndarray:
