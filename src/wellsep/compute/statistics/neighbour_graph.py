@@ -115,7 +115,11 @@ def _by_tree(
     beside = np.full(len(X), -1, dtype=np.intp)
     beside[copies.rows] = np.arange(len(copies.rows))
     on_spot = beside[wanted]
-    indices[on_spot >= 0] = _others_on_spot(copies, on_spot[on_spot >= 0], k)
+    at = on_spot[on_spot >= 0]
+    place, size = copies.place[at][:, None], copies.size[at][:, None]
+    # The k that follow on each object's own spot, round and round.
+    others = at[:, None] - place + (place + np.arange(1, k + 1)) % size
+    indices[on_spot >= 0] = copies.rows[others]
     # In the tree's own order neighbouring queries walk the same leaves.
     rank = np.empty(len(X), dtype=np.intp)
     rank[members[tree.indices]] = np.arange(len(members))
@@ -128,13 +132,6 @@ def _by_tree(
 
     indices[left], distances[left] = _measured(X, wanted[left], k, search)
     return indices, distances
-
-
-def _others_on_spot(copies, at, k):
-    """The k that follow on each object's own spot, round and round."""
-    start = at - copies.place[at]
-    step = (copies.place[at][:, None] + np.arange(1, k + 1)) % copies.size[at][:, None]
-    return copies.rows[start[:, None] + step]
 
 
 def _by_products(
@@ -154,16 +151,12 @@ def _by_products(
     small = len(wanted) * len(X) <= _TABLE
     with one_openmp_thread() if small else nullcontext():
         indices, distances = _measured(X, wanted, k, search)
-    near = _doubtful(X, distances[:, -1] ** 2)
+    # Where neighbours are so near, beside the farthest objects, products may miss some.
+    gap, last = X - X.mean(axis=0, dtype=np.float64), distances[:, -1] ** 2
+    reach = float(np.einsum("ij,ij->i", gap, gap).max())
+    near = np.flatnonzero((last > 0) & (last < 2 * CLOSE[X.dtype != np.float64] * reach))
     indices[near], distances[near] = _measured(X, wanted[near], k, search_again)
     return indices, distances
-
-
-def _doubtful(X: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """Where neighbours are so near, beside the farthest objects, that products may miss some."""
-    gap = X - X.mean(axis=0, dtype=np.float64)
-    reach = float(np.einsum("ij,ij->i", gap, gap).max())
-    return np.flatnonzero((last > 0) & (last < 2 * CLOSE[X.dtype != np.float64] * reach))
 
 
 def _without_self(indices, rows):
@@ -197,11 +190,10 @@ def smallest(table: np.ndarray, k: int) -> np.ndarray:
     >>> smallest(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 0.0]]), 2).tolist()
     [[1, 2], [0, 2]]
     """
-    if k < table.shape[1]:
-        found = np.argpartition(table, k - 1, axis=1)[:, :k]
-        found.sort(axis=1)  # of equals the first in order
-    else:
-        found = np.broadcast_to(np.arange(k), (len(table), k))
+    if k == table.shape[1]:
+        return table.argsort(axis=1, kind="stable")
+    found = np.argpartition(table, k - 1, axis=1)[:, :k]
+    found.sort(axis=1)  # of equals the first in order
     order = np.take_along_axis(table, found, axis=1).argsort(axis=1, kind="stable")
     return np.take_along_axis(found, order, axis=1)
 
@@ -240,27 +232,12 @@ def find_duplicates(X: np.ndarray, least: int) -> Duplicates:
     if len(X) <= least:
         return empty
     # Equal rows have equal distances to any point: only rows that share one need a closer look.
-    key = distances_to(X, X[0])
-    rows = np.flatnonzero(_often(key, least))
+    _, key, size = np.unique(distances_to(X, X[0]), return_inverse=True, return_counts=True)
+    rows = np.flatnonzero(size[key] > least)
     if not len(rows):
         return empty
-    spot = np.unique(X[rows], axis=0, return_inverse=True)[1].reshape(-1)
-    kept = _often(spot, least)
-    rows, spot = rows[kept], spot[kept]
-    order = np.argsort(spot, kind="stable")
-    rows, spot = rows[order], spot[order]
-    _, first, spot, size = np.unique(
-        spot, return_index=True, return_inverse=True, return_counts=True
-    )
-    return Duplicates(rows, spot, np.arange(len(rows)) - first[spot], size[spot])
-
-
-def _often(values: np.ndarray, least: int) -> np.ndarray:
-    """Whether each value occurs more than `least` times."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    counts = np.diff(np.r_[starts, len(values)])
-    often = np.empty(len(values), dtype=bool)
-    often[order] = np.repeat(counts > least, counts)
-    return often
+    _, spot, size = np.unique(X[rows], axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(spot.reshape(-1), kind="stable")
+    rows, size = rows[order[np.repeat(size > least, size)]], size[size > least]
+    spot = np.repeat(np.arange(len(size)), size)
+    return Duplicates(rows, spot, np.arange(len(rows)) - (np.cumsum(size) - size)[spot], size[spot])
