@@ -22,6 +22,7 @@ from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.squares import Rows
 from wellsep.compute.statistics.neighbour_graph import (
+    TREE_FEATURES,
     distances_to,
     find_duplicates,
     gap_squares,
@@ -31,8 +32,6 @@ from wellsep.compute.statistics.neighbour_graph import (
 # Distances closer than this, relatively, are one distance: means carry rounding, and whether two
 # objects on one sphere around their prototype see each other must not depend on the row order.
 TIE = 1e-12
-# A kd-tree visits most of its points beyond this many features.
-TREE_FEATURES = 14
 _SMALL = 512  # up to this many candidates one distance block beats a tree
 _BLOCK = 1 << 21  # entries of a distance block: 16 MiB of float64
 _ROWS = 1 << 14  # rows per tree query
@@ -69,43 +68,31 @@ def cluster_witnesses(
     # Of objects that coincide t + 1 are enough: no member sees more of them, and what one of
     # them sees the others see.
     copies = find_duplicates(points, n_neighbors + 1)
-    surplus = copies.place > n_neighbors
-    if not surplus.any():
-        return _witnesses(points, center, n_neighbors, workers, device_rows)
     kept = np.ones(len(points), dtype=bool)
-    kept[copies.rows[surplus]] = False
-    found = Witnesses(np.empty(len(points)), np.empty(len(points), dtype=np.int32))
-    some_device_rows = None if device_rows is None else device_rows[kept]
-    first = copies.rows[np.flatnonzero(copies.place == 0)[copies.spot]]
-    for values, some in zip(
-        found, _witnesses(points[kept], center, n_neighbors, workers, some_device_rows), strict=True
-    ):
-        values[kept] = some
-        values[copies.rows] = values[first]
-    return found
-
-
-def _witnesses(
-    points: np.ndarray, center: np.ndarray, n_neighbors: int, workers: int, device_rows: Any
-) -> Witnesses:
-    search = _Search(distances_to(points, center), n_neighbors)
+    kept[copies.rows[copies.place > n_neighbors]] = False
+    search = _Search(distances_to(points, center), n_neighbors, kept)
     members, radii, reach = np.ascontiguousarray(points[search.order]), search.radii, search.reach
+    rows = search.rows
     if device_rows is not None and len(members) > _SMALL:
         device = load("wellsep.compute.engine.device.neighbours")
-        rows = device_rows[search.order]
-        nearest = device.prefix_search(rows, center, reach, fused_usable(device_rows))
-        return search.settle(search.rows, nearest, n_neighbors + 2).found()
-    in_blocks = _block_search(members, center, radii, reach)
-    if members.shape[1] > TREE_FEATURES:
-        return search.settle(search.rows, in_blocks, n_neighbors + 2).found()
-    for level, first, last in _levels(reach, search.rows):
-        rows = search.rows[first:last]
-        if level > _SMALL:
-            nearest = _tree_search(members[:level], members, radii, workers)
-            search.settle(rows, nearest, 2 * n_neighbors + 2)
-        else:
-            search.settle(rows, in_blocks, n_neighbors + 2)
-    return search.found()
+        mine = device_rows[search.order]
+        nearest = device.prefix_search(mine, center, reach, fused_usable(device_rows))
+    else:
+        nearest = _block_search(members, center, radii, reach)
+        if members.shape[1] <= TREE_FEATURES:
+            rows, left = np.split(rows, [np.searchsorted(reach[rows], _SMALL, side="right")])
+            level = 2 * _SMALL
+            while len(left):  # prefixes are at most twice as long as needed
+                last = int(np.searchsorted(reach[left], level, side="right"))
+                if last:
+                    tree = _tree_search(members[:level], members, radii, workers)
+                    search.settle(left[:last], tree, 2 * n_neighbors + 2)
+                left, level = left[last:], 2 * level
+    search.settle(rows, nearest, n_neighbors + 2)
+    first = copies.rows[np.flatnonzero(copies.place == 0)[copies.spot]]
+    for values in search.found:
+        values[copies.rows] = values[first]
+    return search.found
 
 
 def witnesses_of_distances(
@@ -113,50 +100,32 @@ def witnesses_of_distances(
 ) -> Witnesses:
     """The same of members known by ``block(rows, columns)``, their distances in float64."""
     search = _Search(radii, n_neighbors)
-    order, reach = search.order, search.reach
+    order = search.order
 
-    def distances(rows, k):
-        prefix = int(reach[rows[-1]])
-        table = block(order[rows], order[:prefix])
-        table[np.arange(prefix) >= reach[rows][:, None]] = np.inf
-        table[np.arange(len(rows)), rows] = np.inf
-        position = smallest(table, min(k + 1, prefix))
+    def distances(rows, prefix):
+        return block(order[rows], order[:prefix])
+
+    def lowest(table, rows, k):
+        position = smallest(table, min(k, table.shape[1]))
         found = np.take_along_axis(table, position, axis=1)
-        bound = found[:, -1] if k < prefix else np.full(len(rows), np.inf)
-        return found, position, bound
+        return found, position, found[:, -1]
 
-    return search.settle(search.rows, _in_blocks(distances, reach), n_neighbors + 2).found()
-
-
-def _levels(reach, rows):
-    """(prefix length, first, last) over `rows`: prefixes at most twice as long as needed."""
-    needed = reach[rows]
-    level, first, found = _SMALL, 0, []
-    while first < len(rows):
-        last = int(np.searchsorted(needed, level, side="right"))
-        if last > first:
-            found.append((min(level, len(reach)), first, last))
-        first, level = last, level * 2
-    return found
+    search.settle(search.rows, _in_blocks(distances, lowest, search.reach), n_neighbors + 2)
+    return search.found
 
 
 class _Search:
-    """The members of one cluster, sorted by radius, and the two results being filled."""
+    """The ``kept`` members of one cluster, sorted by radius, and the results of all members."""
 
-    def __init__(self, radii: np.ndarray, n_neighbors: int) -> None:
-        self.order = np.argsort(radii, kind="stable")
+    def __init__(self, radii: np.ndarray, n_neighbors: int, kept: np.ndarray | None = None) -> None:
+        order = np.argsort(radii, kind="stable")
+        self.order = order if kept is None else order[kept[order]]
         self.radii, self.n_neighbors = radii[self.order], n_neighbors
         self.reach = np.searchsorted(self.radii, self.radii * (1 + TIE), side="right")
         self.rows = np.flatnonzero(self.radii > 0)  # on the prototype nothing is between: LCD = 0
-        self.total, self.size = np.zeros(len(radii)), np.zeros(len(radii), dtype=np.int32)
+        self.found = Witnesses(np.zeros(len(radii)), np.zeros(len(radii), dtype=np.int32))
 
-    def found(self) -> Witnesses:
-        """The results in the order in which the members were given."""
-        back = np.empty_like(self.order)
-        back[self.order] = np.arange(len(self.order))
-        return Witnesses(self.total[back], self.size[back])
-
-    def settle(self, rows: np.ndarray, nearest: Nearest, k: int) -> _Search:
+    def settle(self, rows: np.ndarray, nearest: Nearest, k: int) -> None:
         """Fill the results of `rows`, asking `nearest` for more where its answer was too short."""
         while len(rows):
             width = max(1, _ROWS * 16 // k)
@@ -165,7 +134,6 @@ class _Search:
                 for start in range(0, len(rows), width)
             ]
             rows, k = np.concatenate(left), 2 * k
-        return self
 
     def _settle(self, rows, nearest, k):
         distance, position, unseen = nearest(rows, k)
@@ -184,9 +152,9 @@ class _Search:
         distance, known, valid, own, last = (a[done] for a in (distance, known, valid, own, last))
         theirs = np.where(valid, self.radii[known], own[:, None])
         terms = disagreement(np.where(valid, distance, 0.0), theirs, own[:, None])
-        chosen = _nearest_terms(distance, valid, terms, last, self.n_neighbors)
-        self.total[rows[done]] = chosen
-        self.size[rows[done]] = np.minimum(valid.sum(axis=1), self.n_neighbors)
+        members, t = self.order[rows[done]], self.n_neighbors
+        self.found.disagreement[members] = _nearest_terms(distance, valid, terms, last, t)
+        self.found.size[members] = np.minimum(valid.sum(axis=1), t)
         return rows[~done]
 
 
@@ -226,32 +194,33 @@ def _block_search(members, center, radii, reach) -> Nearest:
     centred = Rows(members - center, squares)
     slack = 4 * (members.shape[1] + 8) * np.finfo(float).eps  # of a distance block, relative
 
-    def block(rows, k):
-        prefix = int(reach[rows[-1]])
+    def products(rows, prefix):
+        return centred.left[rows] @ centred.right[:prefix].T
+
+    def lowest(table, rows, k):
         own = squares[rows][:, None]
-        table = centred.left[rows] @ centred.right[:prefix].T
-        table[np.arange(prefix) >= reach[rows][:, None]] = np.inf
-        table[np.arange(len(rows)), rows] = np.inf
         table[table > own * (1 + slack)] = np.inf
-        if k < prefix:
-            position = np.argpartition(table, k, axis=1)[:, : k + 1]
-            rough = np.take_along_axis(table, position, axis=1)
-            bound = rough.max(axis=1)
-            bound = np.sqrt(np.maximum(bound - slack * own[:, 0], 0.0))
+        if k <= table.shape[1]:
+            position = np.argpartition(table, k - 1, axis=1)[:, :k]
         else:
-            position = np.broadcast_to(np.arange(prefix), table.shape)
-            rough, bound = table, np.full(len(rows), np.inf)
+            position = np.broadcast_to(np.arange(table.shape[1]), table.shape)
+        rough = np.take_along_axis(table, position, axis=1)
+        bound = np.sqrt(np.maximum(rough.max(axis=1) - slack * own[:, 0], 0.0))
         # The block only finds them: ties are told from true differences.
         exact = np.sqrt(gap_squares(members, rows, position))
         exact[np.isinf(rough)] = np.inf
         by = np.argsort(exact, axis=1, kind="stable")
         return np.take_along_axis(exact, by, 1), np.take_along_axis(position, by, 1), bound
 
-    return _in_blocks(block, reach)
+    return _in_blocks(products, lowest, reach)
 
 
-def _in_blocks(block, reach) -> Nearest:
-    """A search by blocks of bounded size."""
+def _in_blocks(table_of, lowest, reach) -> Nearest:
+    """A search by blocks of bounded size.
+
+    ``table_of(rows, prefix)`` makes a table, and ``lowest(table, rows, k)`` takes from it the
+    distances and positions of up to k nearest, with a bound below those of all others.
+    """
 
     def nearest(rows, k):
         height = max(1, _BLOCK // max(int(reach[rows[-1]]), 1))
@@ -260,7 +229,13 @@ def _in_blocks(block, reach) -> Nearest:
         position = np.full((len(rows), k + 1), len(reach), dtype=np.intp)
         for start in range(0, len(rows), height):
             part = slice(start, start + height)
-            near, at, unseen[part] = block(rows[part], k)
+            some = rows[part]
+            prefix = int(reach[some[-1]])
+            table = table_of(some, prefix)
+            table[np.arange(prefix) >= reach[some][:, None]] = np.inf
+            table[np.arange(len(some)), some] = np.inf
+            near, at, bound = lowest(table, some, k + 1)
+            unseen[part] = bound if k < prefix else np.inf
             distance[part, : near.shape[1]], position[part, : near.shape[1]] = near, at
         return distance, position, unseen
 
