@@ -327,7 +327,8 @@ def strips(task: Task, metric: Metric) -> Any:
     if not task.sums_fit:
         return _strip_by_strip(task, metric)
     if metric.cluster_sums is not None and kernels_wanted():
-        return cut_sums(space, whole_sums(task, metric))
+        clusters = one_hot(task.partitions.codes, task.partitions.n_clusters, task.weights)
+        return cut_sums(space, metric.cluster_sums(space, sp.csr_array(clusters.T)))
     if sorted_usable(task, metric):
         return cut_sums(space, sorted_sums(task, metric))
     return paired_strips(task, metric)
@@ -419,13 +420,6 @@ def own_sums(task: Task, wanted: Want) -> np.ndarray:
         at = np.flatnonzero(codes[rows] >= 0)
         found[rows.start + at] = host(sums)[codes[rows][at], at]
     return found
-
-
-def whole_sums(task: Task, metric: Metric) -> np.ndarray:
-    """(ΣK, n) without pairs, where the metric sums over all objects at once."""
-    partitions = task.partitions
-    members = sp.csr_array(one_hot(partitions.codes, partitions.n_clusters, task.weights).T)
-    return metric.cluster_sums(task.space, members)  # type: ignore[misc]
 
 
 def cut_sums(space: Space, sums: np.ndarray) -> Iterator[tuple[slice, Any]]:
