@@ -103,9 +103,9 @@ class View:
         sums = self.space.partition_sums(values, self.codes, np.full(g, k), self.block.weights)
         return sums.reshape(g, k, *values.shape[2:])
 
-    def objects(self, values: Any) -> np.ndarray:
-        """``values`` (g, b) on the host; NaN for rows that are not counted."""
-        return host(self.space.xp.where(self.codes < 0, np.nan, values))
+    def objects(self, w: Want) -> np.ndarray:
+        """(g, b) a statistic of each row on the host; NaN for rows that are not counted."""
+        return host(self.space.xp.where(self.codes < 0, np.nan, OBJECTS[w.name](self, w)))
 
 
 def plane_distances(squares: Any, own: Any, apart: Any, xp: Any = np) -> Any:
@@ -144,15 +144,14 @@ def to_centres(view: View, w: Want) -> Any:
     return view.sums(xp.sqrt(view.changed(view.squares, view.own_square)))
 
 
-def margins(view: View, w: Want) -> np.ndarray:
-    """(g, b) distance to the nearest plane; NaN where not counted."""
+def margins(view: View, w: Want) -> Any:
+    """(g, b) distance to the nearest plane."""
     xp = view.space.xp
     none = xp.isnan(view.signed)
-    nearest = xp.min(xp.where(none, xp.full_like(view.signed, xp.inf), view.signed), axis=-1)
-    return view.objects(nearest)
+    return xp.min(xp.where(none, xp.full_like(view.signed, xp.inf), view.signed), axis=-1)
 
 
-def _simplified_widths(view: View) -> Any:
+def simplified(view: View, w: Want) -> Any:
     """(g, b) width with distances to centres in place of mean distances to members.
 
     0 for an object on its own centre and on a rival's, where only their rounding is left.
@@ -167,27 +166,14 @@ def _simplified_widths(view: View) -> Any:
     return xp.where(apart, width, xp.zeros_like(width))
 
 
-def simplified(view: View, w: Want) -> np.ndarray:
-    """(g, b) simplified widths; NaN where not counted."""
-    return view.objects(_simplified_widths(view))
-
-
-def simplified_totals(view: View, w: Want) -> Any:
-    """(g, K) simplified widths, summed."""
-    return view.sums(_simplified_widths(view))
-
-
 TOTALS: dict[str, Callable[[View, Want], Any]] = {
     "within": within,
     "radii": radii,
     "separation": separation,
     "to_centres": to_centres,
-    "simplified": simplified_totals,
+    "simplified": lambda view, w: view.sums(simplified(view, w)),
 }
-OBJECTS: dict[str, Callable[[View, Want], np.ndarray]] = {
-    "margins": margins,
-    "simplified": simplified,
-}
+OBJECTS = {"margins": margins, "simplified": simplified}  # one value for each object
 TABLES = ("separation", "margins", "simplified", "to_centres")  # need distances to all centres
 
 

@@ -5,13 +5,11 @@ Up to ``MANY`` centres a table of all pairs is made; beyond, only blocks of it a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from wellsep._threads import ROWS, cut_rows, effective_jobs, in_rounds, in_threads, pair_rounds
+from wellsep.compute.data.rows import Space
 from wellsep.compute.metrics.squares import Rows, numpy_squares, pair_squares, rows_of
 
 MANY = 1024  # centres up to which (K, K) tables are made: 8 MB each
@@ -72,11 +70,7 @@ def worst_partners(sizes: np.ndarray, centers: np.ndarray) -> np.ndarray | None:
     least = same_place(centers)
     if (np.ptp(centers, axis=0) <= least).all():
         return None
-    return partners_by_blocks(sizes, centers, least)
-
-
-def partners_by_blocks(sizes: np.ndarray, centers: np.ndarray, least: float) -> np.ndarray:
-    """Products find the partner, differences give its distance. Every pair is visited once."""
+    # Products find the partner, differences give its distance. Every pair is visited once.
     rows = rows_of(centers - centers.mean(axis=0))
     blocks = cut_rows(len(centers), ROWS)
     best = np.zeros(len(centers))  # squared ratio
@@ -116,20 +110,15 @@ def lowest_rival(separation: np.ndarray) -> np.ndarray:
 
 
 def rival_sums(
-    host_rows: Callable[[np.ndarray], Any],
-    order: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray | None,
-    centers: np.ndarray,
-    zero: bool,
-    jobs: int,
+    space: Space, codes: np.ndarray, weights: np.ndarray | None, centers: np.ndarray, zero: bool
 ) -> np.ndarray:
     """(K,) squared distances of the members of j to the plane towards l, summed, least over l.
 
-    ``order`` are objects sorted by cluster, ``codes`` their clusters; ``host_rows`` gives the rows
-    of some of them. With ``zero`` a member beyond the plane counts 0. NaN: no rival. What a
-    thread holds at a time are the members of some clusters and one block of distances.
+    With ``zero`` a member beyond the plane counts 0. NaN: no rival. What a thread holds at a time
+    are the members of some clusters and one block of distances, never a (K, K) table.
     """
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    codes = codes[order]
     k, least = len(centers), same_place(centers)
     found = np.full(k, np.nan)
     edges = np.searchsorted(codes, np.arange(k + 1))
@@ -138,7 +127,7 @@ def rival_sums(
     def members_of(part: slice) -> tuple[Rows, np.ndarray, sp.csr_array]:
         """Some objects, their squares to their own centres, what they weigh in their clusters."""
         at, own = order[part], codes[part]
-        left = rows_of(host_rows(at))
+        left = rows_of(space.rows_about_mean(at))
         few = cut_rows(len(at), max(64, BLOCK // centers.shape[1]))
         squares = np.concatenate([pair_squares(left, some, near, own[some]) for some in few])
         weight = np.ones(len(at)) if weights is None else weights[at]
@@ -170,7 +159,7 @@ def rival_sums(
             np.fmin(lowest, np.fmin.reduce(total, axis=1), out=lowest)
         found[some] = lowest
 
-    in_threads(jobs, visit, range(len(runs)))
+    in_threads(space.host_jobs, visit, range(len(runs)))
     return found
 
 

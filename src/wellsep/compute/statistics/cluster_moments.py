@@ -211,11 +211,6 @@ class Noise(NamedTuple):
         return self.counted / (self.counted + self.mass)
 
 
-def noise_scatter(view: View) -> Any:
-    """(g,) Σ w‖x − centre‖² over the rows that a partition does not count."""
-    return view.sums(view.own_square)[:, 0]
-
-
 def noise_of(size: Masses, offsets: np.ndarray, scatter: list[float] | None = None) -> list[Noise]:
     """Noise of every partition, with its scatter if that is known."""
     counted = [float(size.mass[a:b].sum()) for a, b in pairwise(offsets)]

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.data.rows import host
-from wellsep.compute.requests import Block, Pass, Steps, Task, Want, run
+from wellsep.compute.requests import Block, Pass, Steps, Want, run
 from wellsep.compute.statistics import centre_pairs
 from wellsep.compute.statistics.ball_counts import Spread, ball_counts, balls_from, warn_of_empty
-from wellsep.compute.statistics.centre_distances import OBJECTS, TABLES, TOTALS, Clusters, View
+from wellsep.compute.statistics.centre_distances import TABLES, TOTALS, Clusters, View
 from wellsep.compute.statistics.centre_pairs import centre_distances, lowest_rival, rival_sums
 from wellsep.compute.statistics.cluster_moments import (
     Masses,
@@ -24,7 +24,6 @@ from wellsep.compute.statistics.cluster_moments import (
     cluster_moments,
     masses,
     noise_of,
-    noise_scatter,
 )
 from wellsep.compute.statistics.distance_sums import rows_of_distances
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
@@ -78,7 +77,11 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
         elif w.name == "noise" and not w.get("scatter"):
             found[w] = noise_of(size, task.partitions.offsets)
         elif w.name == "separation" and many:
-            found[w] = [_separate(task, m, c, w) for m, c in enumerate(known.clusters)]
+            space, zero = task.space, w.get("wrong_side") == "zero"
+            found[w] = [
+                rival_sums(space, codes, task.weights, cluster.centers, zero)
+                for codes, cluster in zip(task.partitions.codes, known.clusters, strict=True)
+            ]
         elif w.get("each") and task.either(False, True):  # lazy arrays, not to be merged here
             found[w] = []
             for m in range(len(known.clusters)):
@@ -141,14 +144,15 @@ def _added(view: View, known: Known, which: np.ndarray, w: Want) -> Any:
     if w.name == "noise":  # as one cluster about the mean
         noise = view.space.xp.where(view.codes < 0, 0, -1)
         means = np.stack([known.clusters[m].mean[None] for m in which])
-        return noise_scatter(View(view.block, noise, means))
-    return (OBJECTS if w.get("each") else TOTALS)[w.name](view, w)
+        view = View(view.block, noise, means)
+        return view.sums(view.own_square)[:, 0]
+    return view.objects(w) if w.get("each") else TOTALS[w.name](view, w)
 
 
 def values_of_block(block: Block, known: Known, w: Want) -> np.ndarray:
     """(b,) one value per object, of the only partition."""
     _, view = next(_views(block, known, [w]))
-    return OBJECTS[w.name](view, w)[0]
+    return view.objects(w)[0]
 
 
 def _views(block: Block, known: Known, wants: list[Want]) -> Iterator[tuple[np.ndarray, View]]:
@@ -184,14 +188,3 @@ def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any
         scatter = [float(each) for each in added]
         return noise_of(size, np.cumsum([0, *(len(c.mass) for c in known.clusters)]), scatter)
     return added
-
-
-def _separate(task: Task, m: int, cluster: Clusters, w: Want) -> np.ndarray:
-    """``separation`` without a (K, K) table."""
-    space, codes = task.space, task.partitions.codes[m]
-    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
-    zero = w.get("wrong_side") == "zero"
-    return rival_sums(
-        space.rows_about_mean, order, codes[order], task.weights, cluster.centers, zero,
-        space.host_jobs,
-    )  # fmt: skip
