@@ -79,10 +79,6 @@ class _Cluster(NamedTuple):
     square: np.ndarray  # (n_k,) squared distance to the centre
     chosen: np.ndarray  # (r,) representatives among the rows
 
-    @property
-    def representatives(self) -> np.ndarray:
-        return self.rows[self.chosen]
-
     def within(self, points: np.ndarray, radius: float) -> np.ndarray:
         """(p,) members nearer than the radius to each point."""
         squares = numpy_squares(rows_of(points), rows_of(self.rows))
@@ -152,7 +148,7 @@ def _between(
 
 def _closest(a: _Cluster, b: _Cluster) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mutually nearest representatives of two clusters, and their distances."""
-    left, right = a.representatives, b.representatives
+    left, right = a.rows[a.chosen], b.rows[b.chosen]
     gap = left[:, None] - right
     table = np.sqrt(np.einsum("ijk,ijk->ij", gap, gap))
     nearest_right, nearest_left = table.argmin(axis=1), table.argmin(axis=0)

@@ -32,9 +32,6 @@ class Quadric(NamedTuple):
     c: float
     basis: np.ndarray | None  # (d, d), or None if the coordinates themselves serve
 
-    def flipped(self) -> Quadric:
-        return Quadric(-self.a, -self.beta, -self.c, self.basis)
-
 
 class Mixture:
     """Gaussian components in the order of the sorted labels; hashable by identity.
@@ -57,14 +54,14 @@ class Mixture:
 
 def signed_distances(X: np.ndarray, quadric: Quadric) -> np.ndarray:
     """(n,) distance of each row to {g = 0}, negative where g < 0; ±inf if g has no zero."""
-    z = X if quadric.basis is None else X @ quadric.basis
-    height = (quadric.a * z**2 + quadric.beta * z).sum(axis=1) + quadric.c
+    a, beta, c, basis = quadric
+    z = X if basis is None else X @ basis
+    height = (a * z**2 + beta * z).sum(axis=1) + c
     found = np.empty(len(X))
     for side, sign in ((height >= 0, 1), (height < 0, -1)):
-        rows = np.flatnonzero(side)
+        rows, risen = np.flatnonzero(side), Quadric(sign * a, sign * beta, sign * c, basis)
         for part in cut_rows(len(rows), max(1, BLOCK // X.shape[1])):
-            nearest = _descend(z[rows[part]], quadric if sign > 0 else quadric.flipped())
-            found[rows[part]] = sign * nearest
+            found[rows[part]] = sign * _descend(z[rows[part]], risen)
     return found
 
 
