@@ -9,7 +9,7 @@ scaled to the sizes of the clusters (a difference estimator).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -86,12 +86,13 @@ class Halves(NamedTuple):
         order = np.argsort(self.group, kind="stable")
         X = host(space.about_mean(slice(None)))[order]
         square = np.einsum("ij,ij->i", X, X)
-        codes = partitions.codes[:, order]
-        edges = np.searchsorted(self.group[order], np.arange(chosen.shape[1] + 1))
+        codes, group = partitions.codes[:, order], self.group[order]
+        edges = np.searchsorted(group, np.arange(chosen.shape[1] + 1))
         pieces = [slice(int(a), int(b)) for a, b in pairwise(edges)]
-        members = [one_hot(codes[:, rows], partitions.n_clusters, None) for rows in pieces]
+        n_clusters = partitions.n_clusters
+        members = [one_hot(codes[:, rows], n_clusters, None) for rows in pieces]
         sums = np.stack([t.T @ X[r] for t, r in zip(members, pieces, strict=True)])  # (G, ΣK, d)
-        sizes = sums_by_group(partitions.codes, partitions.n_clusters, self.group, chosen.shape[1])
+        sizes = sums_by_group(codes, n_clusters, group, len(pieces))
         own = partitions.offsets[:-1, None] + np.maximum(codes, 0)  # (M, n)
         # Scatter about the centres of all objects: about the mean of all, squares of a cluster far
         # away would cancel.
@@ -101,8 +102,7 @@ class Halves(NamedTuple):
             gap = X[members] - centers[own[m, members]]
             return np.einsum("ij,ij->i", gap, gap)
 
-        group, n_clusters = self.group[order], partitions.n_clusters
-        squares = sums_by_group(codes, n_clusters, group, len(sizes), square_of)
+        squares = sums_by_group(codes, n_clusters, group, len(pieces), square_of)
         counts = chosen @ sizes
         total = np.tensordot(chosen, sums, axes=1)  # (B, ΣK, d)
         safe = np.maximum(counts, 1)
@@ -137,7 +137,7 @@ class Halves(NamedTuple):
                     difference = X[row] - total[draw, k] / counts[draw, k][:, None]
                     gap[tuple(i.T)] = np.einsum("ij,ij->i", difference, difference)
                 away = np.where(counted, np.maximum(gap, 0) ** (power / 2), 0.0)
-                table = one_hot(codes[:, rows], partitions.n_clusters, None).toarray()
+                table = one_hot(codes[:, rows], n_clusters, None).toarray()
                 for m, (a, b) in enumerate(pairwise(partitions.offsets)):
                     found[g][1][:, a:b] += away[:, m] @ table[:, a:b]
 
@@ -195,19 +195,18 @@ def _portion(
     chosen = halves.chosen.astype(float)
     size = sums_by_group(partitions.codes, partitions.n_clusters, halves.group, n_groups)  # (G, ΣK)
     counts = chosen @ size
-    every = np.ones((1, n_groups), dtype=bool)  # the full sample, as one more draw
-    draws = Draws(
-        np.vstack([halves.chosen, every]), np.vstack([counts, size.sum(axis=0, keepdims=True)])
-    )
-    found = _seen_totals(task, wanted, halves.group, seen, draws)
+    # The full sample is one more draw.
+    every = np.ones(n_groups, dtype=bool)
+    draws = Draws(np.vstack([halves.chosen, every]), np.vstack([counts, size.sum(axis=0)]))
+    parts = _seen_totals(task, wanted, halves.group, seen, draws)
     totals = np.zeros_like(counts)
-    for which, part in found:
+    for which, part in parts:
         totals[which[:-1]] += part[:-1]
     if len(seen) < task.space.n:
         before = np.hstack([one.by_group for one in full])  # (G, ΣK)
-        change = totals - chosen @ np.stack([part[-1] for _, part in found])
-        seen_codes, seen_group = partitions.codes[:, seen], halves.group[seen]
-        looked = chosen @ sums_by_group(seen_codes, partitions.n_clusters, seen_group, n_groups)
+        change = totals - chosen @ np.stack([part[-1] for _, part in parts])
+        codes, group = partitions.codes[:, seen], halves.group[seen]
+        looked = chosen @ sums_by_group(codes, partitions.n_clusters, group, n_groups)
         totals = chosen @ before + change * _scale(counts, looked, partitions.offsets)
     return totals, counts
 
@@ -353,10 +352,13 @@ def add_widths(
     sums, codes = sums[:, :, objects], codes[:, objects]
     xp, totals = space.xp, np.zeros((len(edges) - 1, *draws.counts.shape))
     most = budget_bytes() / 32 if space.one_caller else AT_ONCE
-    for which, at in _alike(offsets):
+    n_clusters = np.diff(offsets)
+    for k in np.unique(n_clusters):  # partitions with equally many clusters are worked on together
+        which = np.flatnonzero(n_clusters == k)
+        at = offsets[which][:, None] + np.arange(k)  # (g, K)
         some = sums if at.size == offsets[-1] else sums[:, space.asarray(at.reshape(-1)), :]
         table = some.reshape(len(sums), *at.shape, -1)  # (G, g, K, b)
-        members = space.asarray(1.0 * (codes[which][:, :, None] == np.arange(at.shape[1])))
+        members = space.asarray(1.0 * (codes[which][:, :, None] == np.arange(k)))
         step = max(1, int(most / (at.size * codes.shape[1])))
         for start in range(0, len(draws.chosen), step):
             part = slice(start, start + step)
@@ -366,14 +368,6 @@ def add_widths(
             added = xp.stack([width[:, :, a:b] @ members[:, a:b, :] for a, b in pairwise(edges)])
             totals[:, part, at] += host(added).transpose(0, 2, 1, 3)
     return totals
-
-
-def _alike(offsets: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Partitions with equally many clusters: which (g,), and where their clusters lie (g, K)."""
-    counts = np.diff(offsets)
-    for k in np.unique(counts):
-        which = np.flatnonzero(counts == k)
-        yield which, offsets[which][:, None] + np.arange(k)
 
 
 def _some_widths(
