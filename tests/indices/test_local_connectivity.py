@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 
 import wellsep as ws
 from wellsep.compute.statistics import local_connectivity as witnesses
+from wellsep.compute.statistics import neighbour_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*clusters have at most n_neighbors")
 
@@ -40,7 +41,7 @@ def test_every_object_has_the_value_of_the_definition(n, d, k, t):
 
 @pytest.mark.parametrize("features", [0, 100])
 def test_trees_and_blocks_equal_the_definition_beyond_one_block(monkeypatch, features):
-    monkeypatch.setattr(witnesses, "TREE_FEATURES", features)
+    monkeypatch.setattr(neighbour_graph, "TREE_FEATURES", features)
     monkeypatch.setattr(witnesses, "_SMALL", 16)
     monkeypatch.setattr(witnesses, "_BLOCK", 2000)
     monkeypatch.setattr(witnesses, "_ROWS", 8)

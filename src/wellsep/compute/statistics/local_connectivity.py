@@ -21,8 +21,8 @@ from scipy.spatial import cKDTree
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
 from wellsep.compute.metrics.squares import Rows
+from wellsep.compute.statistics import neighbour_graph
 from wellsep.compute.statistics.neighbour_graph import (
-    TREE_FEATURES,
     distances_to,
     find_duplicates,
     gap_squares,
@@ -79,7 +79,7 @@ def cluster_witnesses(
         nearest = device.prefix_search(mine, center, reach, fused_usable(device_rows))
     else:
         nearest = _block_search(members, center, radii, reach)
-        if members.shape[1] <= TREE_FEATURES:
+        if members.shape[1] <= neighbour_graph.TREE_FEATURES:
             rows, left = np.split(rows, [np.searchsorted(reach[rows], _SMALL, side="right")])
             level = 2 * _SMALL
             while len(left):  # prefixes are at most twice as long as needed
