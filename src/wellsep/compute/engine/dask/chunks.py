@@ -134,10 +134,7 @@ class Chunks:
         ``beside`` are arrays chunked like the rows along their last axis, or None. With
         ``checked`` NaN and infinity are refused.
         """
-        rows, beside = self._own(beside)
-        calls = rows._calls(kernel, shared, beside, checked=checked, added=True)
-        graph, parts = rows._fused(*calls, beside)
-        return dask.compute(Delayed(add_tree(graph, parts), graph))[0]
+        return self._compute(add_tree, kernel, shared, beside, checked=checked, added=True)
 
     def each(
         self,
@@ -151,12 +148,7 @@ class Chunks:
 
         ``which`` goes through some of them only.
         """
-        rows, beside = self._own(beside)
-        calls = rows._calls(kernel, shared, beside, which=which, whole=whole)
-        graph, parts = rows._fused(*calls, beside)
-        name = f"{parts[0][0]}-all"
-        graph[name] = (list, parts)
-        return dask.compute(Delayed(name, graph))[0]
+        return self._compute(_listed, kernel, shared, beside, which=which, whole=whole)
 
     def lazy(
         self,
@@ -168,13 +160,10 @@ class Chunks:
         checked: bool = True,
     ) -> da.Array:
         """A dask array of what the kernel returns for every chunk: (n,), or (n, width)."""
-        name = f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}"
-        tail = () if width is None else (0,)
-        graph, _ = self._calls(
-            kernel, shared, beside, whole=True, checked=checked, lazily=(name, tail)
-        )
-        sizes = (self.sizes,) if width is None else (self.sizes, (width,))
-        return da.Array(self._layer(name, graph, beside), name, chunks=sizes, dtype=dtype)
+        tail, widths = ((), ()) if width is None else ((0,), ((width,),))
+        graph, parts = self._calls(kernel, shared, beside, whole=True, checked=checked, tail=tail)
+        name, chunks = parts[0][0], (self.sizes, *widths)
+        return da.Array(self.layer(name, graph, beside), name, chunks=chunks, dtype=dtype)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """Some rows by number, in the order asked for; only their chunks are read."""
@@ -193,8 +182,7 @@ class Chunks:
         if sample_weight is None:
             return None
         if not is_dask(sample_weight):
-            sample_weight = check_weights(sample_weight, self.n)
-            return aligned(sample_weight, self, "sample_weight")
+            return aligned(check_weights(sample_weight, self.n), self, "sample_weight")
         vector = aligned(sample_weight, self, "sample_weight")
         if vector.dtype.kind not in "fiub":
             kind = vector.dtype
@@ -204,14 +192,27 @@ class Chunks:
             raise ValueError("sample_weight must have at least one positive value, got zeros only.")
         return vector
 
-    def _own(self, beside: Sequence[da.Array | None]) -> tuple[Chunks, list[da.Array | None]]:
-        """Rows and what stands beside them, settled; each once for all passes."""
+    def _compute(
+        self,
+        join: Callable[[dict, list[tuple]], Any],
+        kernel: Callable[..., Any],
+        shared: tuple[Any, ...],
+        beside: Sequence[da.Array | None],
+        **how: Any,
+    ) -> Any:
+        """What ``join`` makes of the tasks, from arrays that are settled once for all passes.
+
+        Reading a chunk and working on it become one task: no chunk is ever sent around.
+        """
         found = []
         for array in (self.array, *beside):
             if array is not None and array.name not in self._settled:
                 self._settled[array.name] = settled(array)
             found.append(None if array is None else self._settled[array.name])
-        return Chunks(found[0], self.source), found[1:]
+        rows, beside = Chunks(found[0], self.source), found[1:]
+        calls, parts = rows._calls(kernel, shared, beside, **how)
+        graph = fused(rows.layer(parts[0][0], calls, beside), parts)
+        return dask.compute(Delayed(join(graph, parts), graph))[0]
 
     def _calls(
         self,
@@ -222,9 +223,9 @@ class Chunks:
         whole: bool = False,
         checked: bool = False,
         added: bool = False,
-        lazily: tuple[str, tuple[int, ...]] | None = None,
+        tail: tuple[int, ...] = (),
     ) -> tuple[dict, list[tuple]]:
-        """A task for each portion, keyed as chunks of an array where one is made of them."""
+        """A task for each portion, keyed as the chunks of an array are; ``tail`` ends the keys."""
         name = f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}"
         common = (f"{name}-shared",)
         graph: dict = {common: Constants(*shared)}
@@ -236,20 +237,14 @@ class Chunks:
             first, stop, start = portions[i]
             with_them = [None if keys is None else keys[first:stop] for keys in others]
             place = (start, first, checked, added)
-            key = (name, 0, i) if lazily is None else (lazily[0], i, *lazily[1])
-            graph[key] = (_call, kernel, rows[first:stop], with_them, common, *place)
-            parts.append(key)
+            parts.append((name, i, *tail))
+            graph[parts[-1]] = (_call, kernel, rows[first:stop], with_them, common, *place)
         return graph, parts
 
-    def _layer(self, name: str, graph: dict, beside: Sequence[da.Array | None]) -> HighLevelGraph:
+    def layer(self, name: str, graph: dict, beside: Sequence[da.Array | None]) -> HighLevelGraph:
+        """Tasks that take the rows and what stands beside them."""
         arrays = [self.array, *(array for array in beside if array is not None)]
         return HighLevelGraph.from_collections(name, graph, dependencies=arrays)
-
-    def _fused(
-        self, graph: dict, parts: list[tuple], beside: Sequence[da.Array | None]
-    ) -> tuple[dict, list[tuple]]:
-        """Reading a chunk and working on it become one task: no chunk is ever sent around."""
-        return fused(self._layer(parts[0][0], graph, beside), parts), parts
 
 
 def add_tree(graph: dict, parts: list[tuple]) -> tuple:
@@ -265,6 +260,13 @@ def add_tree(graph: dict, parts: list[tuple]) -> tuple:
             graph[key] = (merge, parts[ARITY * i : ARITY * (i + 1)])
         parts, level = keys, level + 1
     return parts[0]
+
+
+def _listed(graph: dict, parts: list[tuple]) -> str:
+    """A task that lists the parts; its key."""
+    name = f"{parts[0][0]}-all"
+    graph[name] = (list, parts)
+    return name
 
 
 def _call(
@@ -307,7 +309,7 @@ def _checked_weights(weights: np.ndarray) -> np.ndarray:
 
 def row_keys(array: da.Array) -> list[tuple]:
     """Keys of the chunks along the one axis that has several."""
-    return [key for key in dask.core.flatten(array.__dask_keys__())]
+    return list(dask.core.flatten(array.__dask_keys__()))
 
 
 def _take_rows(X: np.ndarray, wanted: dict[int, np.ndarray], start: int) -> np.ndarray:

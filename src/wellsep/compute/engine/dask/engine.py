@@ -71,12 +71,12 @@ class OnDask(NamedTuple):
 
     def fold(self, passes: Sequence[Pass]) -> list[Any]:
         """What each function returns for every block, merged in order; the rows are met once."""
-        shared = (list(passes), self.frame)
-        return self.space.fold(_fold_rows, *shared, beside=self.beside, checked=True)
+        shared = (Task.fold, list(passes), self.frame)
+        return self.space.fold(_on_rows, *shared, beside=self.beside, checked=True)
 
     def values(self, one: Pass) -> da.Array:
         """(n,) what a function says of each object, as a lazy array."""
-        return self.space.lazy(_row_values, one, self.frame, beside=self.beside)
+        return self.space.lazy(_on_rows, Task.values, one, self.frame, beside=self.beside)
 
     def either(self, in_memory: Any, in_chunks: Any) -> Any:
         """The one of two things that suits rows of which some come together at a time."""
@@ -109,15 +109,8 @@ def open_task(X: Any, labels: Any, sample_weight: Any = None, noise: str = "excl
     return OnDask(chunks, encode_chunks(labels, weights, chunks, noise), weights)
 
 
-def _fold_rows(
-    X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, passes: list[Pass], frame: Frame,
-    start: int,
-) -> list[Any]:  # fmt: skip
-    return frame.task(X, codes, weights).fold(passes)
-
-
-def _row_values(
-    X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, one: Pass, frame: Frame,
-    start: int,
-) -> np.ndarray:  # fmt: skip
-    return frame.task(X, codes, weights).values(one)
+def _on_rows(
+    X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, run: Callable[..., Any],
+    asked: Any, frame: Frame, start: int,
+) -> Any:  # fmt: skip
+    return run(frame.task(X, codes, weights), asked)

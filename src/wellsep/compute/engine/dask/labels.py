@@ -112,22 +112,17 @@ def _encode(
             f"{label} must not hold noise (-1, -2 or -3), got {n_noise} such objects; "
             "choose noise='penalize', 'exclude', 'cluster' or 'singletons'."
         )
-    counted = int(counts.sum())
-    covered, alone = 1.0, 0
+    counted, covered, before = int(counts.sum()), 1.0, None
     if has_noise and noise != "cluster":
         kept = classes != NOISE
-        counted -= 0 if noise == "singletons" else int(counts[~kept].sum())
         classes = classes[kept]
-        if noise == "singletons":
-            alone = int(noisy.sum())
+        if apart:
+            before = dict(zip(column.starts.tolist(), np.cumsum(noisy) - noisy, strict=True))
         else:
-            covered = 1 - n_noise / chunks.n
-    before = None
-    if alone:
-        before = dict(zip(column.starts.tolist(), np.cumsum(noisy) - noisy, strict=True))
+            counted, covered = int(counts[kept].sum()), 1 - n_noise / chunks.n
     codes = column.lazy(_codes, classes, before, beside=[weights], dtype=np.int32, checked=False)
-    if alone:
-        classes = np.concatenate([classes, np.full(alone, NOISE)])
+    if before is not None:
+        classes = np.concatenate([classes, np.full(noisy.sum(), NOISE)])
     return codes, classes, covered, counted
 
 

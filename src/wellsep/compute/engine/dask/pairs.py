@@ -17,10 +17,10 @@ import dask
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
-from dask.highlevelgraph import HighLevelGraph
 
 from wellsep._threads import cut_rows, merge, one_blas_thread
 from wellsep.compute.engine.dask.chunks import ARITY, Chunks, Constants, add_tree, row_keys, settled
+from wellsep.compute.engine.dask.client import active_client
 from wellsep.compute.requests import Task
 
 BLOCK_BYTES = 32 << 20
@@ -67,7 +67,7 @@ class Blocks(NamedTuple):
             graph[finished[-1]] = (_finish, finish, (f"{name}-block", i), total, shared)
         if not each:
             return self._compute(graph, finished)
-        layer = self._layer(finished[0][0], graph)
+        layer = self.rows.layer(finished[0][0], graph, self.beside)
         return da.Array(layer, finished[0][0], chunks=(self.rows.sizes,), dtype=np.float64)
 
     def _pairs(
@@ -96,40 +96,28 @@ class Blocks(NamedTuple):
         """The sum of some tasks of a graph."""
         key = add_tree(graph, parts)
         name = str(key[0])
-        return dask.compute(Delayed(key, self._layer(name, graph), layer=name))[0]
-
-    def _layer(self, name: str, graph: dict) -> HighLevelGraph:
-        arrays = [self.rows.array, *(a for a in self.beside if a is not None)]
-        return HighLevelGraph.from_collections(name, graph, dependencies=arrays)
+        layer = self.rows.layer(name, graph, self.beside)
+        return dask.compute(Delayed(key, layer, layer=name))[0]
 
 
 def cut_blocks(task: Any, *, lazily: bool = False) -> Blocks:
     """Blocks of at most 32 MB, few enough that their pairs can be scheduled."""
     chunks, codes, weights = task.space, task.partitions.codes, task.weights
-    sizes = block_sizes(chunks)
+    rows = min(BLOCK_BYTES // (chunks.d * 8), max(LEAST_ROWS, -(-chunks.n // FEWEST)))
+    sizes = tuple(b.stop - b.start for b in cut_rows(chunks.n, max(1, rows)))
     arrays = [chunks.array.rechunk({0: sizes}), codes.rechunk({1: sizes})]
     if weights is not None:
         arrays.append(weights.rechunk((sizes,)))
     if not lazily:
         arrays = [settled(array) for array in arrays]
-    rows, codes, *mass = arrays
-    return Blocks(Chunks(rows, chunks.source), [codes, mass[0] if mass else None], task.frame)
-
-
-def block_sizes(chunks: Chunks, least: int = 1) -> tuple[int, ...]:
-    rows = max(1, BLOCK_BYTES // (chunks.d * 8))
-    rows = max(least, min(rows, max(LEAST_ROWS, -(-chunks.n // FEWEST))))
-    return tuple(b.stop - b.start for b in cut_rows(chunks.n, rows))
+    X, codes, *mass = arrays
+    return Blocks(Chunks(X, chunks.source), [codes, mass[0] if mass else None], task.frame)
 
 
 def threads() -> int:
     """Threads that tasks are computed by: those of the active client, or of this machine."""
-    try:
-        from distributed import default_client
-
-        return max(1, sum(default_client().nthreads().values()))
-    except (ImportError, ValueError):
-        return os.cpu_count() or 1
+    client = active_client()
+    return (os.cpu_count() or 1) if client is None else max(1, sum(client.nthreads().values()))
 
 
 def say_cost(rows: Chunks) -> None:
