@@ -197,9 +197,8 @@ class Task(NamedTuple):
         ``strips(task, metric)`` gives rows with their sums over all objects. ``pair`` sums two
         blocks where they cannot be had together. With ``each``, (n,) what is said of each object.
         """
-        parts = []
-        for rows, sums in strips(self, metric):
-            parts.append(finish(self.block(rows), sums, metric, *given))
+        found = strips(self, metric)
+        parts = [finish(self.block(rows), sums, metric, *given) for rows, sums in found]
         return np.concatenate(parts) if each else merge(parts)
 
     def alike(self) -> tuple[list[int], list[int]]:
@@ -207,16 +206,9 @@ class Task(NamedTuple):
 
         Return one partition of each group, and for each partition the number of its group.
         """
-        groups: dict[bytes, int] = {}
-        chosen: list[int] = []
-        number = []
-        for m, codes in enumerate(self.partitions.codes):
-            key = np.packbits(codes >= 0).tobytes()
-            if key not in groups:
-                groups[key] = len(chosen)
-                chosen.append(m)
-            number.append(groups[key])
-        return chosen, number
+        keys = [np.packbits(codes >= 0).tobytes() for codes in self.partitions.codes]
+        groups = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        return [keys.index(key) for key in groups], [groups[key] for key in keys]
 
 
 def by_counted(task: Task) -> list[tuple[np.ndarray, list[int]]]:

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks.arrays import check_count
+from wellsep._threads import cut_rows
 from wellsep.compute.data.rows import Space, one_hot
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.squares import Rows, rows_of
@@ -33,12 +34,18 @@ AT_ONCE = 1 << 24  # numbers of the tables that sums over clusters are worked ou
 class LeafOrder(NamedTuple):
     """n objects in the order of the tree's leaves, and the n − 1 merges from the lowest."""
 
-    place: np.ndarray  # (n,) of each object
     gaps: np.ndarray  # (n - 1,) merge height between consecutive places
     core: np.ndarray  # (n,) core distance of each object
     left: np.ndarray  # (n - 1,) children of each merge: an object, or n + a merge; left comes first
     right: np.ndarray
     height: np.ndarray  # (n - 1,) rising
+    start: np.ndarray  # (2n - 1,) first place of what each object or merge holds
+    size: np.ndarray  # (2n - 1,) and how many places that are
+
+    @property
+    def place(self) -> np.ndarray:
+        """(n,) of each object."""
+        return self.start[: len(self.core)]
 
 
 class MinimaxParts(NamedTuple):
@@ -109,24 +116,23 @@ def _grown(X: np.ndarray, min_points: int, jobs: int) -> LeafOrder:
 
 
 def _joined(edges: np.ndarray, heights: np.ndarray, core: np.ndarray) -> LeafOrder:
-    """Runs of places, put one behind the other edge by edge."""
+    """Merges edge by edge; then places from the root down, those on the left first."""
     n = len(core)
     parent, node = list(range(n)), list(range(n))
-    first, last = list(range(n)), list(range(n))  # of the run of each root
-    after, gap = [-1] * n, [0.0] * n  # the next object, and the height between
-    left, right = np.empty(n - 1, dtype=np.intp), np.empty(n - 1, dtype=np.intp)
-
-    for step, ((a, b), height) in enumerate(zip(edges.tolist(), heights.tolist(), strict=True)):
+    left, right, size, start = [0] * (n - 1), [0] * (n - 1), [1] * (2 * n - 1), [0] * (2 * n - 1)
+    for step, (a, b) in enumerate(edges.tolist()):
         a, b = root(parent, a), root(parent, b)
         left[step], right[step] = node[a], node[b]
-        after[last[a]], gap[last[a]] = first[b], height
-        parent[b], last[a], node[a] = a, last[b], n + step
-    place, gaps = np.empty(n, dtype=np.intp), np.empty(n)
-    at = first[root(parent, 0)] if n else -1
-    for step in range(n):
-        place[at], gaps[step] = step, gap[at]
-        at = after[at]
-    return LeafOrder(place, gaps[: max(n - 1, 0)], core, left, right, heights)
+        size[n + step] = size[node[a]] + size[node[b]]
+        parent[b], node[a] = a, n + step
+    for step in reversed(range(n - 1)):
+        start[left[step]] = start[n + step]
+        start[right[step]] = start[n + step] + size[left[step]]
+    arrays = (np.array(numbers, dtype=np.intp) for numbers in (left, right, start, size))
+    before, after, places, sizes = arrays
+    gaps = np.empty(n - 1)
+    gaps[places[after] - 1] = heights
+    return LeafOrder(gaps, core, before, after, heights, places, sizes)
 
 
 def tree_places(min_points: int, space: Space, wide: bool) -> Prepared:
@@ -176,16 +182,12 @@ def cluster_sums(min_points: int, space: Space, members: sp.csr_array) -> np.nda
     sums = np.empty((members.shape[0], n))
     parent = np.full(nodes, nodes - 1)
     parent[order.left] = parent[order.right] = n + np.arange(n - 1)
-    size = np.ones(nodes, dtype=np.intp)
-    start = np.concatenate([order.place, np.zeros(n - 1, dtype=np.intp)])
-    for step, (a, b) in enumerate(zip(order.left.tolist(), order.right.tolist(), strict=True)):
-        size[n + step], start[n + step] = size[a] + size[b], start[a]
     by_place = members[:, np.argsort(order.place)]
     width = max(1, AT_ONCE // nodes)
-    for rows in (slice(k, k + width) for k in range(0, len(sums), width)):
-        course = np.zeros((n + 1, len(range(*rows.indices(len(sums))))))
+    for rows in cut_rows(len(sums), width):
+        course = np.zeros((n + 1, rows.stop - rows.start))
         np.cumsum(by_place[rows].toarray().T, axis=0, out=course[1:])
-        mass = course[start + size] - course[start]  # (nodes, columns)
+        mass = course[order.start + order.size] - course[order.start]  # (nodes, columns)
         table = np.zeros_like(mass)
         table[order.left] = order.height[:, None] * mass[order.right]
         table[order.right] = order.height[:, None] * mass[order.left]
@@ -217,18 +219,15 @@ def _parts(task: Task, min_points: int) -> Iterator[MinimaxParts | None]:
         order = leaf_order(space, min_points)
         members = sp.csr_array(one_hot(codes[None], np.array([k]), None).T)
         sums = cluster_sums(min_points, space, members)
-        mass = partitions.sizes[m].astype(np.float64)
+        at, own, rivals = np.flatnonzero(noise), codes[~noise], partitions.sizes[m].astype(float)
+        sums = sums[:, ~noise]
         if k == 1:  # its only rivals are noise objects, each by itself
-            near = _smallest(order, np.flatnonzero(~noise), np.flatnonzero(noise))
-            sums = np.vstack([sums[:, ~noise], near])
-            own, rivals = codes[~noise], np.append(mass, 1.0)
-        else:
-            sums, own, rivals = sums[:, ~noise], codes[~noise], mass
+            near = _smallest(order, np.flatnonzero(~noise), at)
+            sums, rivals = np.vstack([sums, near]), np.append(rivals, 1.0)
         block = Block.of_codes(own[None], np.array([len(rivals)]))
         widths[~noise] = widths_from_sums(block, sums, rivals, rivals, 0.0)[0]
         largest = np.zeros(k)
-        np.maximum.at(largest, codes[~noise], order.core[~noise])
-        at = np.flatnonzero(noise)
+        np.maximum.at(largest, own, order.core[~noise])
         far = np.full(len(at), np.inf)
         for code in range(k):
             near = _smallest(order, at, np.flatnonzero(codes == code))
