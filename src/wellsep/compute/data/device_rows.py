@@ -14,11 +14,7 @@ from wellsep._threads import TENSOR_ROWS, budget_bytes, cut_rows, effective_jobs
 from wellsep.compute.data.rows import Space, host
 from wellsep.compute.kernels import load
 from wellsep.compute.kernels.triton_use import fused_usable
-from wellsep.compute.kmeans.nearest_centres import (
-    DEVICE_BLOCK,
-    Nearest,
-    NearestTwo,
-)
+from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, Nearest, NearestTwo
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.squares import rows_of, squares
 from wellsep.compute.metrics.table import find
@@ -207,9 +203,8 @@ class DeviceSpace(Space):
 
     def code_sums(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
         fused, total = fused_usable(self.X), 0.0
-        for m in range(1 if codes.ndim == 1 else codes.shape[1]):
-            own = codes if codes.ndim == 1 else codes[:, m]
-            weight = weights if weights is None or codes.ndim == 1 else weights[:, m]
+        for m, own in enumerate(codes.reshape(self.n, -1).T):
+            weight = None if weights is None else weights.reshape(self.n, -1)[:, m]
             if fused:
                 kernels = load("wellsep.compute.kernels.triton_nearest")
                 total = total + kernels.code_sums(self.X, own, weight, n_codes)

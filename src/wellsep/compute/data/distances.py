@@ -23,9 +23,6 @@ class DistanceSpace(Space):
     def given(self) -> Any:
         return self.X if self.unit == 1 else self.X.scaled(self.unit)
 
-    def distance_rows(self) -> Any:
-        return self.X
-
     def prepared(self, metric: Any, *, wide: bool = False) -> Prepared:
         entry = find(metric)
         if entry.coordinates:

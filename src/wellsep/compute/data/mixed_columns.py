@@ -126,7 +126,12 @@ class Reading:
         ``columns`` as `read_columns` gives them, with the names and categories of this reading.
         """
         for name in self.asymmetric:
-            _check_binary(columns[name], name)
+            wrong = [v for v in columns[name] if not _is_missing(v) and v not in (0, 1)]
+            if wrong:
+                raise ValueError(
+                    "asymmetric must name columns of booleans or of 0 and 1, got "
+                    f"{name!r} with {wrong[0]}."
+                )
         of_codes = [name for name in self.names if name in self.places]
         of_numbers = [name for name in self.names if name not in self.places]
         numbers = [_number(columns[name], name, self.ordered) for name in of_numbers]
@@ -148,22 +153,19 @@ class Reading:
     def values(self, columns: Columns) -> dict[str, Any]:
         """Name → values as they were read: numbers, or words; NaN or None where one is missing."""
         found: dict[str, Any] = {}
-        numbers = np.where(columns.known, columns.numbers * self.span + self.low, np.nan)
-        p = q = 0
+        codes = iter(columns.codes.T)
+        numbers = iter(np.where(columns.known, columns.numbers * self.span + self.low, np.nan).T)
         for name in self.names:
             if name in self.places:
-                words = list(self.places[name])
-                found[name] = [
-                    None if code == MISSING else words[code] for code in columns.codes[:, q]
-                ]
-                q += 1
+                words = [*self.places[name], None]  # MISSING is -1
+                found[name] = [words[code] for code in next(codes)]
             else:
-                found[name], p = numbers[:, p], p + 1
+                found[name] = next(numbers)
         return found
 
 
 def read_columns(frame: Any) -> dict[str, Any]:
-    """Name → column: a float array of numbers, or (codes, number of levels, ordered, words)."""
+    """Name → column: a float array of numbers, or a list of words that knows its levels."""
     if isinstance(frame, PairSpace):
         raise TypeError(f"frame must be a table, got {type(frame).__name__}.")
     if not is_frame(frame):
@@ -224,7 +226,15 @@ def _coded(column: Any, place: Mapping[Any, int]) -> np.ndarray:
 def _number(column: Any, name: str, ordered: Mapping[str, Sequence[Any]]) -> np.ndarray:
     """Values of a column of numbers, or places in the levels of an ordered one; NaN is missing."""
     if name in ordered:
-        return _positions(column, list(ordered[name]), name)
+        place = {level: code for code, level in enumerate(ordered[name])}
+        unknown = [v for v in column if not _is_missing(v) and v not in place]
+        if unknown:
+            raise ValueError(
+                f"ordered[{name!r}] must hold every level of the column, got none for "
+                f"{shown(unknown[0])}."
+            )
+        codes = _coded(column, place)
+        return np.where(codes == MISSING, np.nan, codes)
     values = np.asarray(column, dtype=np.float64)
     if np.isinf(values).any():
         row = int(np.isinf(values).argmax())
@@ -232,23 +242,3 @@ def _number(column: Any, name: str, ordered: Mapping[str, Sequence[Any]]) -> np.
             f"frame must have finite numbers, got {values[row]} in column {name!r} (row {row})."
         )
     return values
-
-
-def _check_binary(column: Any, name: str) -> None:
-    wrong = [v for v in column if not _is_missing(v) and v not in (0, 1)]
-    if wrong:
-        raise ValueError(
-            f"asymmetric must name columns of booleans or of 0 and 1, got {name!r} with {wrong[0]}."
-        )
-
-
-def _positions(column: Any, levels: list[Any], name: str) -> np.ndarray:
-    place = {level: code for code, level in enumerate(levels)}
-    unknown = [v for v in column if not _is_missing(v) and v not in place]
-    if unknown:
-        raise ValueError(
-            f"ordered[{name!r}] must hold every level of the column, got none for "
-            f"{shown(unknown[0])}."
-        )
-    codes = _coded(column, place)
-    return np.where(codes == MISSING, np.nan, codes)

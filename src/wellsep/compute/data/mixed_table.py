@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -128,8 +129,7 @@ class MixedTable(PairSpace):
     def take(self, rows: Any) -> MixedTable:
         """The same table with some of its rows; ranges stay those of all."""
         at = check_positions("rows", rows, self.n)
-        part = MixedTable.__new__(MixedTable)
-        part.__dict__.update(self.__dict__)
+        part = copy(self)
         part.n, part._columns = len(at), self._columns.take(at)
         return part
 
@@ -161,7 +161,7 @@ class MixedTable(PairSpace):
         """
         columns = read_columns(frame)
         self._reading.check(columns)
-        part = self.take(np.arange(self.n))
+        part = copy(self)
         part._reading = self._reading.knowing(columns)
         part._columns = self._columns.followed_by(part._reading.read(columns))
         part.n = len(part._columns.known)
@@ -169,7 +169,7 @@ class MixedTable(PairSpace):
 
     def scaled(self, factor: float) -> MixedTable:
         """The same table with its distances in another unit."""
-        part = self.take(np.arange(self.n))
+        part = copy(self)
         part._unit = self._unit * factor
         return part
 

@@ -35,7 +35,14 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
     if device is not None:
         device = check_device(device)
     if isinstance(X, PairSpace):
-        return open_distances(X, device, n_jobs)
+        if not X.complete:
+            raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
+        if device is not None and device != "cpu":
+            # A card holds the whole matrix: its passes take blocks of a tensor.
+            made = open_space(to_torch(np.asarray(X), device), n_jobs=n_jobs)
+            return replace(made, own_metric=PRECOMPUTED, _views={})
+        unit = safe_unit(X.largest, X.dtype)
+        return as_space(X if unit == 1 else X.scaled(1 / unit), effective_jobs(n_jobs), unit)
     if device is not None and (device != "cpu" or is_torch(X)):
         X = to_torch(X, device)
     X, unit = in_safe_units(X if isinstance(X, np.ndarray) else host_view(X))
@@ -77,18 +84,6 @@ def to_torch(X: Any, device: str) -> Any:
         raise ValueError(
             f"device must be available, got {device!r}: {shown(str(error))}."
         ) from None
-
-
-def open_distances(X: PairSpace, device: Any, n_jobs: int | None) -> Space:
-    if not X.complete:
-        raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
-    if device is not None and device != "cpu":
-        # A card holds the whole matrix: its passes take blocks of a tensor.
-        made = open_space(to_torch(np.asarray(X), device), n_jobs=n_jobs)
-        return replace(made, own_metric=PRECOMPUTED, _views={})
-    unit = safe_unit(X.largest, X.dtype)
-    scaled = X if unit == 1 else X.scaled(1 / unit)
-    return as_space(scaled, effective_jobs(n_jobs), unit)
 
 
 add_metric(dc_metric())  # not in the table itself: dc-distances rest on statistics of the rows

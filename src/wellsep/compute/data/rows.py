@@ -20,10 +20,9 @@ from wellsep.compute.kmeans.nearest_centres import (
     host_nearest,
     sparse_products,
 )
-from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
+from wellsep.compute.metrics.row_preparation import Prepared, square_lengths, unit_rows
 from wellsep.compute.metrics.squares import numpy_squares, rows_of
 from wellsep.compute.metrics.table import find
-from wellsep.distances.base import check_matrix, clean_matrix
 from wellsep.partitions import offsets_of
 
 AXIS_ROWS = 64  # looked at to see whether all rows point the same way
@@ -141,11 +140,6 @@ class Space:
         if key not in self._views:
             self._views[key] = entry.prepare(self, wide)
         return self._views[key]
-
-    def distance_rows(self) -> Any:
-        """X as a table of distances, or what gives blocks of one."""
-        exact = check_matrix(self.X, "X").exact
-        return self.X if exact else clean_matrix(self.X, self.xp)
 
     def some(self, objects: np.ndarray) -> Any:
         """The data of some objects by number, in the unit of the user; columns too of distances."""
@@ -383,9 +377,6 @@ class SparseSpace(Space):
     def centred(self) -> Any:
         return self.X
 
-    def about_mean(self, rows: slice) -> Any:
-        return self.X[rows, :]
-
     def centred_rows(self, rows: slice) -> Any:
         return self.X[rows, :]
 
@@ -409,8 +400,7 @@ class SparseSpace(Space):
         return sums.toarray() if sp.issparse(sums) else sums
 
     def norms(self) -> Any:
-        squares = self.X.multiply(self.X).sum(axis=1)
-        return np.asarray(squares, dtype=np.float64).reshape(-1)
+        return square_lengths(self.X, None, np)
 
     def narrow(self, values: Any) -> Any:
         return values.astype(self.X.dtype, copy=False)

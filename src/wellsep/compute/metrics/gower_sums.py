@@ -8,13 +8,14 @@ missing in either row, so clusters are split by their pattern of missing and abs
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep._checks.arrays import kernels_wanted
-from wellsep.compute.data.mixed_columns import MISSING
+from wellsep.compute.data.mixed_columns import MISSING, Columns
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.metrics.squares import ROUNDING
 from wellsep.compute.metrics.table import Metric, find
@@ -98,28 +99,27 @@ def _clusters(
             continue
         for members in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
             cluster, pattern = divmod(int(key[members[0]]), len(patterns.known))
-            part = _ClusterPart(table, patterns, pattern, members, weights[members])
+            part = _ClusterPart(table._columns, patterns, pattern, members, weights[members])
             yield offset + cluster, part
 
 
+@dataclass(eq=False)
 class _ClusterPart:
     """The members of one cluster that miss the same values, each column sorted."""
 
-    def __init__(
-        self,
-        table: MixedTable,
-        patterns: Patterns,
-        pattern: int,
-        members: np.ndarray,
-        mass: np.ndarray,
-    ) -> None:
-        self.c, self.patterns, self.pattern = table._columns, patterns, pattern
-        self.members, self.masses, self.mass = members, mass, float(mass.sum())
-        c, known = self.c, patterns.known[pattern]
+    c: Columns
+    patterns: Patterns
+    pattern: int
+    members: np.ndarray
+    masses: np.ndarray
+
+    def __post_init__(self) -> None:
+        self.mass = float(self.masses.sum())
+        c, known = self.c, self.patterns.known[self.pattern]
         first = len(c.number_weights)
         self.numbers = np.flatnonzero(known[:first]).tolist()
         self.counts = {
-            at: np.bincount(c.codes[members, at], mass, int(c.levels[at]))
+            at: np.bincount(c.codes[self.members, at], self.masses, int(c.levels[at]))
             for at in np.flatnonzero(known[first:]).tolist()
         }
 

@@ -49,10 +49,8 @@ def _positive(lengths: Any, xp: Any) -> Any:
 
 def centred_rows(space: Space, wide: bool) -> Prepared:
     """Rows about the mean: dot products of data far from the origin would cancel."""
-    if not wide or space.X.dtype == space.xp.float64:
-        return Prepared(space.centred)
-    xp = space.xp
-    return Prepared(xp.astype(space.X, xp.float64) - space.asarray(space.shift))
+    widened = wide and space.X.dtype != space.xp.float64
+    return Prepared(space.about_mean(slice(None)) if widened else space.centred)
 
 
 def directions(space: Space, wide: bool) -> Prepared:

@@ -56,17 +56,15 @@ class Rows:
         square = self.square[:, None]
         return np.hstack([self.X, np.ones_like(square), square])
 
-    def part(self, rows: slice) -> Rows:
-        """Some consecutive rows, placed by ``rows``."""
+    def part(self, rows: np.ndarray | slice) -> Rows:
+        """Some of the rows, placed by ``rows``."""
         zero = None if self.zero is None else self.zero[rows]
         given = None if self.given is None else self.given[rows]
         return Rows(self.X[rows], self.square[rows], zero, rows, given=given)
 
     def take(self, rows: np.ndarray | slice) -> Rows:
         """Some of the rows, with what is known of them."""
-        zero = None if self.zero is None else self.zero[rows]
-        given = None if self.given is None else self.given[rows]
-        some = Rows(self.X[rows], self.square[rows], zero, rows, given=given)
+        some = self.part(rows)
         some.__dict__.update(left=self.left[rows], right=self.right[rows])
         return some
 

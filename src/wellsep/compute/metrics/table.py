@@ -32,7 +32,7 @@ from wellsep.compute.metrics.row_preparation import (
     whitened_rows,
 )
 from wellsep.compute.metrics.squares import Rows, numpy_squares, same_objects, squares
-from wellsep.distances.base import PRECOMPUTED
+from wellsep.distances.base import PRECOMPUTED, check_matrix, clean_matrix
 from wellsep.distances.matrix import Distances
 
 SCIPY_ONLY = ("jensenshannon", "minkowski", "sokalmichener")  # names that scikit-learn lacks
@@ -167,9 +167,6 @@ class Metric:
         return f"Metric({self.name!r})"
 
 
-METRICS: dict[str, Metric] = {}
-
-
 def add_metric(entry: Metric) -> Metric:
     """Put an entry into the table, under its name."""
     if entry.name in METRICS:
@@ -235,7 +232,8 @@ def as_given(space: Any, wide: bool) -> Prepared:
 
 def distance_matrix(space: Any, wide: bool) -> Prepared:
     """The rows of distances that X consists of, refused where it cannot be a matrix of them."""
-    return Prepared(space.distance_rows())
+    exact = check_matrix(space.X, "X").exact
+    return Prepared(space.X if exact else clean_matrix(space.X, space.xp))
 
 
 def general_distances(metric: Any, i: Rows, j: Rows, xp: Any) -> Any:
@@ -259,7 +257,7 @@ def given_distances(i: Rows, j: Rows, xp: Any) -> Any:
 
 
 _MATRIX: dict[str, Any] = {"prepare": distance_matrix, "block": given_distances}
-for _entry in (
+_OWN = (
     Metric("euclidean", prepare=centred_rows, finish=root),
     Metric("sqeuclidean", prepare=centred_rows, finish=whole, linear=True),
     # A zero row is at distance 1 from everything but itself, as scikit-learn has it.
@@ -282,6 +280,6 @@ for _entry in (
         remedy="pass X @ vectors / sqrt(values) with metric='euclidean', which is the same, where "
         "values, vectors = numpy.linalg.eigh(covariance of the columns of X)",
     ),
-):
-    add_metric(_entry)
+)
+METRICS: dict[str, Metric] = {entry.name: entry for entry in _OWN}
 COSINE = METRICS["cosine"].name
