@@ -237,19 +237,13 @@ def check_centers(centers: Any, n_clusters: int, n_features: int) -> np.ndarray:
     return centers
 
 
-def plus_plus(
-    points: Points,
-    n_clusters: int,
-    random_state: np.random.RandomState,
-    n_trials: int | None = None,
-) -> np.ndarray:
+def plus_plus(points: Points, n_clusters: int, random_state: np.random.RandomState) -> np.ndarray:
     """Rows chosen by greedy k-means++ (Arthur and Vassilvitskii, 2007).
 
-    Every new centre is the best of ``n_trials`` (2 + ⌊ln k⌋ by default) rows drawn with a chance
-    in proportion to w·D², D the distance to the nearest centre so far: the one that leaves the
-    least Σ w·D².
+    Every new centre is the best of 2 + ⌊ln k⌋ rows drawn with a chance in proportion to w·D², D
+    the distance to the nearest centre so far: the one that leaves the least Σ w·D².
     """
-    n_trials = 2 + int(np.log(n_clusters)) if n_trials is None else n_trials
+    n_trials = 2 + int(np.log(n_clusters))
     chosen = np.empty(n_clusters, dtype=np.intp)
     share = None if points.pull is None else points.shares(points.pull)
     chosen[0] = random_state.choice(points.n, p=share)
@@ -310,5 +304,4 @@ def _draw_candidates(points: Points, candidates: np.ndarray, key: int, wanted: i
     near = points.assign(candidates).near.astype(np.float64)
     # What rounding leaves of a point that is itself a candidate must not be drawn again.
     near[near <= 1e-12 * points.frame.spread] = 0.0
-    keys, at = points.leading_draw(near * points.pull_or_ones, key, wanted)
-    return Leading(keys, points.start + at, (points.take(at),), wanted)
+    return points.leading_draw(near * points.pull_or_ones, key, wanted, rows=True)

@@ -295,11 +295,14 @@ class Points:
             return np.concatenate([counted, rest])
         return random_state.choice(len(pull), size, replace=False, p=share)
 
-    def leading_draw(self, mass: np.ndarray, key: int, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Keys and rows of a draw in proportion to ``mass``, the same however rows are cut."""
+    def leading_draw(
+        self, mass: np.ndarray, key: int, wanted: int, *, rows: bool = False
+    ) -> Leading:
+        """A draw in proportion to ``mass``, the same however rows are cut; with the ``rows``."""
         keys, heavy = draw_keys(row_uniforms(key, self.start, len(mass)), mass)
-        order = np.argsort(keys, kind="stable")[:size]
-        return keys[order], heavy[order]
+        order = np.argsort(keys, kind="stable")[:wanted]
+        columns = (self.take(heavy[order]),) if rows else ()
+        return Leading(keys[order], self.start + heavy[order], columns, wanted)
 
     def shares(self, pull: np.ndarray) -> np.ndarray:
         """The chance of each row to be drawn."""

@@ -241,12 +241,10 @@ class CentreState:
 
 def open_state(points: Points, centers: np.ndarray) -> CentreState:
     """The state at these centres, compiled where that pays."""
+    kind: type[CentreState] = CentreState
     if compiled_usable(points.X, len(centers)):
-        state: CentreState = load("wellsep.compute.kernels.numba_search").CompiledState(
-            points, centers
-        )
-        return state
-    return CentreState(points, centers)
+        kind = load("wellsep.compute.kernels.numba_search").CompiledState
+    return kind(points, centers)
 
 
 def compiled_usable(X: Any, n_clusters: int) -> bool:

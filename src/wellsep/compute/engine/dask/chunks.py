@@ -10,7 +10,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import dask
 import dask.array as da
@@ -39,14 +40,6 @@ class Constants:
 
     def __init__(self, *values: Any):
         self.values = values
-
-
-class Portion(NamedTuple):
-    """Neighbouring chunks that one task goes through."""
-
-    first: int  # chunk
-    stop: int
-    start: int  # row
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +102,17 @@ class Chunks:
         unit = safe_unit(self._first_chunk[1], self.dtype)
         return self if unit == 1 else Chunks(self.array * (1 / unit), self.source, unit)
 
-    def portions(self, whole: bool = False) -> list[Portion]:
-        """All chunks in order, small ones together."""
+    def portions(self, whole: bool = False) -> list[tuple[int, int]]:
+        """First and stop of the chunks that each task goes through: small ones together."""
         width = int(np.prod(self.shape[1:])) * self.dtype.itemsize
-        found, first, held = [], 0, 0
+        firsts, held = [0], 0
         for i, size in enumerate(self.sizes):
-            full = held + size * width > PORTION_BYTES or i - first >= PORTION_CHUNKS
-            if i > first and (full or whole):
-                found.append(Portion(first, i, int(self.starts[first])))
-                first, held = i, 0
+            full = held + size * width > PORTION_BYTES or i - firsts[-1] >= PORTION_CHUNKS
+            if i > firsts[-1] and (full or whole):
+                firsts.append(i)
+                held = 0
             held += size * width
-        found.append(Portion(first, len(self.sizes), int(self.starts[first])))
-        return found
+        return list(pairwise([*firsts, len(self.sizes)]))
 
     def fold(
         self,
@@ -234,9 +226,9 @@ class Chunks:
         parts = []
         portions = self.portions(whole)
         for i in range(len(portions)) if which is None else which:
-            first, stop, start = portions[i]
+            first, stop = portions[i]
             with_them = [None if keys is None else keys[first:stop] for keys in others]
-            place = (start, first, checked, added)
+            place = (int(self.starts[first]), first, checked, added)
             parts.append((name, i, *tail))
             graph[parts[-1]] = (_call, kernel, rows[first:stop], with_them, common, *place)
         return graph, parts
@@ -284,21 +276,15 @@ def _call(
             check_rows(part, chunk + i)
     X = rows[0] if len(rows) == 1 else np.concatenate(rows)
     with_them = [None if parts is None else np.concatenate(parts, axis=-1) for parts in beside]
+    size = PIECE_BYTES // (8 * max(1, int(np.prod(X.shape[1:]))))
+    step = max(PIECE_ROWS, size if added else len(X))
+    results = []
     with config_context(working_memory=WORKING_MB):
-        if not added:
-            return kernel(X, *with_them, *shared.values, start)
-        step = max(PIECE_ROWS, PIECE_BYTES // (8 * max(1, int(np.prod(X.shape[1:])))))
-        return merge(
-            [
-                kernel(
-                    X[i : i + step],
-                    *(None if part is None else part[..., i : i + step] for part in with_them),
-                    *shared.values,
-                    start + i,
-                )
-                for i in range(0, len(X), step)
-            ]
-        )
+        for i in range(0, max(1, len(X)), step):
+            piece = slice(i, i + step)
+            others = [None if part is None else part[..., piece] for part in with_them]
+            results.append(kernel(X[piece], *others, *shared.values, start + i))
+    return merge(results)
 
 
 def _checked_weights(weights: np.ndarray) -> np.ndarray:
@@ -354,7 +340,9 @@ def open_chunks(X: Any, *, name: str = "X", sized: bool = True) -> Chunks:
         array = with_sizes(array)
         if array.shape[0] == 0:
             raise ValueError(f"{name} must have at least 1 row(s), got 0.")
-        array = _without_empty(array)
+        if not all(array.chunks[0]):
+            filled = [array.blocks[i] for i, size in enumerate(array.chunks[0]) if size]
+            array = da.concatenate(filled)
     return Chunks(array, X)
 
 
@@ -397,14 +385,12 @@ def _as_array(X: Any, name: str) -> da.Array:
     if isinstance(X, da.Array):
         return X
     if hasattr(X, "to_dask_array"):
-        meta = X._meta
-        if hasattr(meta, "dtypes"):
-            for column, dtype in dict(meta.dtypes).items():
-                if getattr(dtype, "kind", "O") not in "fiub":
-                    raise TypeError(
-                        f"{name} must have numeric columns, got column {column!r} of type "
-                        f"{dtype}; drop or encode it first."
-                    )
+        for column, dtype in dict(getattr(X._meta, "dtypes", {})).items():
+            if getattr(dtype, "kind", "O") not in "fiub":
+                raise TypeError(
+                    f"{name} must have numeric columns, got column {column!r} of type "
+                    f"{dtype}; drop or encode it first."
+                )
         return X.to_dask_array()
     raise TypeError(
         f"{name} must be a dask array or dataframe here, got {type(X).__name__}; "
@@ -416,15 +402,7 @@ def with_sizes(array: da.Array) -> da.Array:
     """The same array with known chunk sizes."""
     if not any(np.isnan(size) for axis in array.chunks for size in axis):
         return array
-    array = array.copy()  # the method below changes what it is called on
-    return array.compute_chunk_sizes()
-
-
-def _without_empty(array: da.Array) -> da.Array:
-    if all(array.chunks[0]):
-        return array
-    kept = [array.blocks[i] for i, size in enumerate(array.chunks[0]) if size]
-    return da.concatenate(kept)
+    return array.copy().compute_chunk_sizes()  # which changes what it is called on
 
 
 def check_rows(X: np.ndarray, chunk: int) -> None:

@@ -58,10 +58,7 @@ class OnDask(NamedTuple):
         return self._replace(partitions=self.partitions.subset(which))
 
     def alike(self) -> tuple[list[int], list[int]]:
-        """Group partitions that leave out the same objects.
-
-        Return one partition of each group, and for each partition the number of its group.
-        """
+        """See ``Task.alike``."""
         # Those who count every row leave out the same; nobody looks where the others differ.
         whole = self.partitions.n_counted == self.space.n
         first = int(whole.argmax())

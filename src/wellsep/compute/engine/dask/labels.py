@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask.array as da
@@ -81,9 +81,8 @@ def _named(labels: Any, n: int) -> dict[str, Any]:
 def _from_memory(known: Partitions, weights: da.Array | None, chunks: Chunks) -> ChunkedPartitions:
     codes, classes = known.codes, known.classes
     if weights is not None:
-        mass = to_numpy(weights.compute())
-        bare = Partitions(np.where(mass > 0, codes, -1), classes, known.names, known.coverage)
-        kept = bare.take(np.arange(bare.n_objects))
+        counted = replace(known, codes=np.where(to_numpy(weights.compute()) > 0, codes, -1))
+        kept = counted.take(np.arange(chunks.n))
         codes, classes = kept.codes, kept.classes
     return ChunkedPartitions(
         codes=da.from_array(codes, chunks=((len(codes),), chunks.sizes)),

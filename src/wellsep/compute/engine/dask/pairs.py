@@ -11,6 +11,7 @@ import os
 import uuid
 import warnings
 from collections.abc import Callable
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import dask
@@ -84,12 +85,11 @@ class Blocks(NamedTuple):
         for i in range(len(rows.sizes)):
             graph[f"{name}-block", i] = (_block, *(k[i] for k in keys), frame)
         pairs = {}
-        for i in range(len(rows.sizes)):
-            for j in range(i, len(rows.sizes)):
-                places = [int(rows.starts[i]), int(rows.starts[j])]
-                pairs[i, j] = (name, i, j)
-                two = (f"{name}-block", i), (f"{name}-block", j)
-                graph[pairs[i, j]] = (_visit, f, *two, places, shared)
+        for i, j in combinations_with_replacement(range(len(rows.sizes)), 2):
+            places = [int(rows.starts[i]), int(rows.starts[j])]
+            pairs[i, j] = (name, i, j)
+            two = (f"{name}-block", i), (f"{name}-block", j)
+            graph[pairs[i, j]] = (_visit, f, *two, places, shared)
         return graph, pairs, name
 
     def _compute(self, graph: dict, parts: list[tuple]) -> Any:
@@ -114,17 +114,12 @@ def cut_blocks(task: Any, *, lazily: bool = False) -> Blocks:
     return Blocks(Chunks(X, chunks.source), [codes, mass[0] if mass else None], task.frame)
 
 
-def threads() -> int:
-    """Threads that tasks are computed by: those of the active client, or of this machine."""
-    client = active_client()
-    return (os.cpu_count() or 1) if client is None else max(1, sum(client.nthreads().values()))
-
-
 def say_cost(rows: Chunks) -> None:
     """Warn before work that takes more than a minute: how many distances, how long, what else."""
     n, d = rows.shape
     distances = n * (n - 1) / 2
-    at_once = threads()
+    client = active_client()  # without one the threads of this machine compute
+    at_once = (os.cpu_count() or 1) if client is None else max(1, sum(client.nthreads().values()))
     seconds = distances * (2.5e-9 + 4e-11 * d) / at_once
     if seconds > WORTH_SAYING:
         warnings.warn(

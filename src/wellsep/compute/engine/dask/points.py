@@ -44,6 +44,16 @@ class RowValues:
         return RowValues(_first, [self])
 
 
+def _made_again(method: Block) -> Any:
+    """The method on the points of each block, wherever its values are needed."""
+    return lambda points, *given: points.values(method, *given)
+
+
+def _added_up(method: Block) -> Any:
+    """The method on the points of each block and values of theirs, added up."""
+    return lambda points, values, *given: points.fold(method, *given, beside=[values])
+
+
 @dataclass(frozen=True, eq=False)
 class ChunkedPoints(Points):
     """The points of a dask array, X its chunks. No label and no distance leaves a worker."""
@@ -86,26 +96,13 @@ class ChunkedPoints(Points):
         some = prepare(self.X.take(rows), None, self.frame.metric, self.frame)
         return some.take(np.arange(len(rows)))
 
-    def assign(self, centers: np.ndarray) -> Any:
-        return self.values(Points.assign, centers)
-
-    def nearest_two(self, centers: np.ndarray) -> Any:
-        return self.values(Points.nearest_two, centers)
-
-    def distances(self, centers: np.ndarray) -> RowValues:
-        return self.values(Points.distances, centers)
-
-    def inertia(self, labels: Any, centers: np.ndarray) -> float:
-        return float(self.fold(Points.inertia, centers, beside=[labels]))
-
-    def label_sums(self, labels: Any, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
-        return self.fold(Points.label_sums, n_clusters, beside=[labels])
-
-    def label_counts(self, labels: Any, n_clusters: int) -> np.ndarray:
-        return self.fold(Points.label_counts, n_clusters, beside=[labels])
-
-    def farthest(self, found: Any, wanted: int) -> Leading:
-        return self.fold(Points.farthest, wanted, beside=[found])
+    assign = _made_again(Points.assign)
+    nearest_two = _made_again(Points.nearest_two)
+    distances = _made_again(Points.distances)
+    inertia = _added_up(Points.inertia)
+    label_sums = _added_up(Points.label_sums)
+    label_counts = _added_up(Points.label_counts)
+    farthest = _added_up(Points.farthest)
 
     def random_rows(self, size: int, random_state: np.random.RandomState) -> np.ndarray:
         if self.n <= LISTED:
@@ -118,8 +115,7 @@ def _first(points: Points, found: Any) -> np.ndarray:
 
 
 def _draw_weights(points: Points, key: int, wanted: int) -> Leading:
-    keys, at = points.leading_draw(points.pull_or_ones, key, wanted)
-    return Leading(keys, points.start + at, (), wanted)
+    return points.leading_draw(points.pull_or_ones, key, wanted)
 
 
 def _on_points(

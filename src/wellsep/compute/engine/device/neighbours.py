@@ -61,9 +61,8 @@ class Search:
         candidates = groups[:, :, None] * kernels.GROUP
         candidates = candidates + torch.arange(kernels.GROUP, device=rows.device)
         bound = values[:, -1].to(torch.float64) - self._slack(2.0**-21)
-        bound = (
-            bound.clamp(min=0).sqrt() if g < minima.shape[1] else torch.full_like(bound, torch.inf)
-        )
+        if g == minima.shape[1]:
+            bound = torch.full_like(bound, torch.inf)
         return self._closest(rows, k, limits, candidates.reshape(len(rows), -1), bound)
 
     def _table(self, rows: torch.Tensor, k: int, limits: torch.Tensor) -> NearestObjects:
@@ -72,7 +71,7 @@ class Search:
         table[torch.arange(len(self.X), device=rows.device) >= limits[:, None]] = torch.inf
         table.scatter_(1, rows[:, None], torch.inf)
         values, candidates = table.topk(min(k + 1, len(self.X)), dim=1, largest=False)
-        bound = (values[:, -1] - self._slack(2.0**-52)).clamp(min=0).sqrt()
+        bound = values[:, -1] - self._slack(2.0**-52)
         if k + 1 > len(self.X):
             bound = torch.full_like(bound, torch.inf)
         return self._closest(rows, k, limits, candidates.sort(dim=1).values, bound)
@@ -85,7 +84,10 @@ class Search:
         candidates: torch.Tensor,
         bound: torch.Tensor,
     ) -> NearestObjects:
-        """The k nearest of ``candidates`` (b, c), which rise in every row: of equals the first."""
+        """The k nearest of ``candidates`` (b, c), which rise in every row: of equals the first.
+
+        No square of what was not looked at lies below ``bound`` (b,).
+        """
         known = candidates.clamp(max=len(self.X) - 1)
         gap = self.X[known]  # (b, c, d)
         gap -= self.X[rows][:, None]
@@ -93,7 +95,8 @@ class Search:
         distance[(candidates >= limits[:, None]) | (candidates == rows[:, None])] = torch.inf
         k = min(k, candidates.shape[1])
         order = distance.argsort(dim=1, stable=True)[:, :k]
-        return NearestObjects(distance.gather(1, order), known.gather(1, order), bound)
+        unseen = bound.clamp(min=0).sqrt()
+        return NearestObjects(distance.gather(1, order), known.gather(1, order), unseen)
 
 
 def neighbours_on_device(X: Any, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
