@@ -69,6 +69,20 @@ def test_the_lists_are_sorted_worst_first_and_as_long_as_asked(case):
     assert len(report.worst) == len(set(report.worst))
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [2, 1, 0]])
+def test_objects_at_distance_0_from_one_but_not_from_each_other_share_no_spot(order):
+    distances = np.full((7, 7), 4.0)
+    distances[:3, :3] = [[0, 0, 0], [0, 0, 1], [0, 1, 0]]  # 1 and 2 coincide with 0 alone
+    distances[3:, 3:] = 2.0
+    np.fill_diagonal(distances, 0.0)
+    labels, order = np.array([1, 0, 1, 0, 0, 1, 1]), np.array([*order, 3, 4, 5, 6])
+    X = ws.Distances(distances[np.ix_(order, order)])
+    report = ws.membership_report(X, labels[order], n_neighbors=1)
+    assert dict(zip(order.tolist(), report.better_cluster.tolist(), strict=True)) == dict(
+        enumerate([1, 0, 1, 0, 0, 0, 0])
+    )
+
+
 def test_an_object_among_a_rivals_members_suits_the_rival():
     X = [[0.0], [1.0], [9.0], [10.0], [11.0], [9.5]]
     report = ws.membership_report(

@@ -144,13 +144,19 @@ class DistancesAround:
         return NeighbourGraph.of(self.X, k, rows=objects, n_jobs=n_jobs)
 
     def crowded(self, t: int) -> tuple[np.ndarray, np.ndarray]:
-        every, spot = np.arange(self.X.n), np.full(self.X.n, -1)
+        # Each object has a spot of its own: where values are missing, b and c may both be at
+        # distance 0 from a, and apart from each other.
+        every, best = np.arange(self.X.n), np.full(self.X.n, -1)
+        members = one_hot(self.codes[None], np.array([self.n_clusters]), None)
         for rows in row_blocks(self.X.n, self.X.n, neighbour_graph.READ):
             same = self.X.block(every[rows], every) == 0
-            spot[rows] = np.where(same.sum(axis=1) > t, same.argmax(axis=1), -1)
-        objects = np.flatnonzero(spot >= 0)
-        spot = np.unique(spot[objects], return_inverse=True)[1]
-        return objects, _most_frequent(spot, self.codes[objects])
+            crowded = every[rows][same.sum(axis=1) > t]
+            counts = np.asarray(same[crowded - rows.start].astype(np.float64) @ members)
+            codes = self.codes[crowded]
+            ahead = counts.max(axis=1, initial=0) > counts[np.arange(len(codes)), codes]
+            best[crowded] = np.where(ahead, counts.argmax(axis=1), codes)
+        objects = np.flatnonzero(best >= 0)
+        return objects, best[objects]
 
     def planes(self, objects: np.ndarray, codes: np.ndarray) -> NearestPlanes:
         return planes_of_squares(self.squares[objects], codes, self.gaps)
