@@ -56,6 +56,22 @@ def test_objects_on_their_centres_are_seen_as_such(dtype, offset, as_card):
     assert ours.reasons == host.reasons
 
 
+@pytest.mark.parametrize("wrong_side", ["zero", "squared"])
+@pytest.mark.parametrize("many", [1024, 1])
+def test_clusters_with_one_centre_are_still_rivals_of_the_others(
+    wrong_side, many, as_card, monkeypatch
+):
+    monkeypatch.setattr("wellsep.compute.statistics.centre_pairs.MANY", many)
+    place = np.array([[0.0, 0.0], [1.0, 0.5], [2.0, -0.5]])
+    X, y = (
+        np.vstack([place, place, place + 5, [[1.0, 4.0]]]),
+        np.repeat([0, 1, 2, -1], [3, 3, 3, 1]),
+    )
+    spec = [("cfq", {"wrong_side": wrong_side})]
+    host = ws.score_partitions(X, [y], spec).values
+    assert ws.score_partitions(torch.tensor(X), [y], spec).values == pytest.approx(host, rel=1e-9)
+
+
 @pytest.mark.parametrize("variant", ["hubert-levin", "nbclust"])
 @pytest.mark.parametrize("offset", [1e2, 1e4, 1e6])
 def test_directions_far_from_the_origin_are_not_rounded(variant, offset, as_card):

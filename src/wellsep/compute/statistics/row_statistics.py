@@ -179,7 +179,12 @@ def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any
             for (near, between), spread in zip(added, known.spreads, strict=True)
         ]
     if w.name == "separation":  # (K,) to the nearest rival; NaN: there is none
-        return list(map(lowest_rival, added))
+        found = []
+        for total, cluster, apart in zip(added, known.clusters, known.apart, strict=True):
+            if apart is None:
+                apart = centre_distances(cluster.centers, np.arange(len(total)))
+            found.append(lowest_rival(np.where(apart > 0, total, np.nan)))
+        return found
     if w.name == "radii":
         return [total / c.mass for total, c in zip(added, known.clusters, strict=True)]
     if w.name == "simplified":
