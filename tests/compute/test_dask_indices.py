@@ -120,6 +120,15 @@ def test_weights_and_noise_mean_the_same(data, noise, in_memory, many_blocks):
 
 
 @pytest.mark.filterwarnings("ignore:.*have no object within:UserWarning")
+@pytest.mark.parametrize("variant", ["sarle", "fastclus", "nbclust"])
+def test_the_cubic_criterion_takes_more_columns_than_rows(variant):
+    rng = np.random.default_rng(3)
+    X, labels = rng.normal(size=(12, 30)) + 3, np.arange(12) % 3
+    spec = [("ccc", {"variant": variant})]
+    ours = ws.score_partitions(da.from_array(X, chunks=(5, 30)), [labels], spec)
+    assert ours.values == pytest.approx(ws.score_partitions(X, [labels], spec).values, rel=1e-9)
+
+
 def test_a_cluster_whose_objects_have_no_weight_does_not_exist(data):
     X, labels = data
     weights = (labels["good"] != 2).astype(float)

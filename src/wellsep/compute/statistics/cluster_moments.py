@@ -140,7 +140,7 @@ def provide_spectrum(task: Any, wants: list[Want]) -> Steps:
     """
     chosen, number = task.alike()
     found: dict[Want, list[Any]] = {}
-    wide = task.space.n < task.space.d
+    wide = task.either(task.space.n < task.space.d, False)
     scatter = None if wide else (yield Pass(products_of_counted, (chosen,)))
     for w in wants:
         centred = w.get("centred", True)
