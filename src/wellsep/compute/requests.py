@@ -44,7 +44,7 @@ class Block:
         return np.ones(self.codes.shape[1]) if self.weights is None else self.weights
 
     @cached_property
-    def beside(self) -> Any:
+    def code_index(self) -> Any:
         """(M, b) ``codes`` as an index beside X."""
         return self.space.index(self.codes)
 
@@ -73,7 +73,7 @@ class Block:
 
     def cluster_sums(self, values: Any) -> np.ndarray:
         """(ΣK, e) ``values`` (b, e) summed over every cluster by weight, on the host."""
-        sums = self.space.cluster_sums(values, self.beside, self.n_clusters, self.weights)
+        sums = self.space.cluster_sums(values, self.code_index, self.n_clusters, self.weights)
         return host(sums)
 
 
@@ -167,7 +167,7 @@ class Task(NamedTuple):
         def visit(i: int) -> None:
             block = self.block(blocks[i])
             results[i] = [p.f(block, *p.given) for p in passes]
-            if space.one_caller and join is merge and i:  # tables beside X are not piled up
+            if space.one_caller and join is merge and i:  # (K, K) tables are not piled up
                 results[i] = [merge(pair) for pair in zip(results[i - 1], results[i], strict=True)]
                 results[i - 1] = None
 
@@ -197,8 +197,8 @@ class Task(NamedTuple):
         ``strips(task, metric)`` gives rows with their sums over all objects. ``pair`` sums two
         blocks where they cannot be had together. With ``each``, (n,) what is said of each object.
         """
-        found = strips(self, metric)
-        parts = [finish(self.block(rows), sums, metric, *given) for rows, sums in found]
+        blocks = ((self.block(rows), sums) for rows, sums in strips(self, metric))
+        parts = [finish(block, sums, metric, *given) for block, sums in blocks]
         return np.concatenate(parts) if each else merge(parts)
 
     def alike(self) -> tuple[list[int], list[int]]:
@@ -212,10 +212,10 @@ class Task(NamedTuple):
 
 
 def by_counted(task: Task) -> list[tuple[np.ndarray, list[int]]]:
-    """Partitions that count the same objects: (their rows, the partitions) for each such set."""
-    chosen, number = task.alike()
+    """Group partitions that leave out the same objects; return (rows, partitions) of each group."""
+    chosen, numbers = task.alike()
     codes = task.partitions.codes
     return [
-        (np.flatnonzero(codes[m] >= 0), [i for i, own in enumerate(number) if own == g])
-        for g, m in enumerate(chosen)
+        (np.flatnonzero(codes[m] >= 0), np.flatnonzero(np.array(numbers) == group).tolist())
+        for group, m in enumerate(chosen)
     ]

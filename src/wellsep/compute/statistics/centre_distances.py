@@ -45,16 +45,15 @@ class View:
     ) -> None:
         self.block, self.space, self.codes, self.centers = block, block.space, codes, centers
         self._table, self._apart = table, apart
-        (g, k), b, space = centers.shape[:2], codes.shape[1], self.space
-        own = space.xp.where(codes < 0, 0, codes)
-        first = space.index(np.arange(g))[:, None]
-        self.own = own if g == 1 else own + first * k  # (g, b) among the clusters of all
-        # Places of the rows' own clusters in a table (g, b, K).
-        self.at = first, space.index(np.arange(b))[None, :], own
+        space, (g, k), b = block.space, centers.shape[:2], codes.shape[1]
+        cluster = space.xp.where(codes < 0, 0, codes)
+        partition, row = space.index(np.arange(g))[:, None], space.index(np.arange(b))[None, :]
+        self._own_of_all = cluster if g == 1 else cluster + partition * k  # (g, b) below g K
+        self.own_places = partition, row, cluster  # in a table (g, b, K)
 
     def of_own(self, values: Any) -> Any:
         """(g, b, ...) what ``values`` (g, K, ...) say of the own cluster of each row."""
-        return values.reshape(-1, *values.shape[2:])[self.own]
+        return values.reshape(-1, *values.shape[2:])[self._own_of_all]
 
     @cached_property
     def gap(self) -> Any:
@@ -75,26 +74,26 @@ class View:
     def own_square(self) -> Any:
         """(g, b) squared distance to the own centre, from differences where X is dense."""
         if self.space.own_from_products:
-            return self.squares[self.at]
+            return self.squares[self.own_places]
         flat = self.gap.reshape(-1, self.gap.shape[-1])
-        return square_lengths(flat, None, self.space.xp).reshape(self.own.shape)
+        return square_lengths(flat, None, self.space.xp).reshape(self.codes.shape)
 
     def changed(self, table: Any, own: Any) -> Any:
         """A copy of ``table`` (g, b, K) with other values for the own clusters."""
         table = table + 0.0
-        table[self.at] = own
+        table[self.own_places] = own
         return table
 
     @cached_property
     def signed(self) -> Any:
         """(g, b, K) distance to the plane between the own centre and each other; own: +inf."""
         if self._apart is None:
-            each = zip(self.centers, host(self.at[2]), strict=True)
+            each = zip(self.centers, host(self.own_places[2]), strict=True)
             apart = self.space.asarray(np.stack([own_distances(c, own) for c, own in each]))
         else:
             apart = self.of_own(self._apart)
         signed = plane_distances(self.squares, self.own_square, apart, self.space.xp)
-        signed[self.at] = np.inf
+        signed[self.own_places] = np.inf
         return signed
 
     def sums(self, values: Any) -> Any:

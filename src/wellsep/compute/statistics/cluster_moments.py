@@ -92,9 +92,8 @@ def cluster_moments(block: Block, squares: str | None = None) -> ClusterMoments:
     mean = _over(sums, size.mass)
     total = np.empty(sums.shape[: 1 if squares == "columns" else 2])
     for which, clusters in block.space.partition_batches(block.n_clusters):
-        view = View(
-            block, block.beside[which], mean[clusters].reshape(len(which), -1, mean.shape[1])
-        )
+        centers = mean[clusters].reshape(len(which), -1, mean.shape[1])
+        view = View(block, block.code_index[which], centers)
         square = view.own_square if squares == "columns" else view.gap**2
         total[clusters] = host(view.sums(square)).reshape(-1, *total.shape[1:])
     return ClusterMoments(size, sums, Moments(size.mass, mean, total))
@@ -109,7 +108,7 @@ def square_moments(block: Block, metric: Metric) -> tuple[Any, np.ndarray, np.nd
     if zero is not None:
         weight = np.where(host(zero)[block.rows], block.weights_or_ones, 0.0)
         marks = block.space.asarray(np.stack([weight, weight**2], axis=1))
-        alone = host(block.space.cluster_sums(marks, block.beside, block.n_clusters)).T
+        alone = host(block.space.cluster_sums(marks, block.code_index, block.n_clusters)).T
     return moments, alone[0], alone[1]
 
 

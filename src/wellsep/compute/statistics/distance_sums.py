@@ -241,7 +241,7 @@ def _between(block: Block, sums: Any, size: Masses, w: Want) -> list[np.ndarray]
     """(K, K) distances to each cluster from the members of each, summed."""
     return [
         host(block.space.cluster_sums(sums[a:b].T, codes[None], np.array([b - a]), block.weights)).T
-        for codes, (a, b) in zip(block.beside, pairwise(block.offsets), strict=True)
+        for codes, (a, b) in zip(block.code_index, pairwise(block.offsets), strict=True)
     ]
 
 
@@ -271,7 +271,7 @@ def row_distance_sums(
     table = summed.distances(space, rows, sums, lengths)
     # an object is at distance 0 from itself, also where its row is zero
     itself = space.asarray(block.weights_or_ones) * summed.itself(space, rows)
-    table[block.own_clusters] -= space.xp.where(block.beside < 0, 0.0, itself)
+    table[block.own_clusters] -= space.xp.where(block.code_index < 0, 0.0, itself)
     table[table < ROUNDING * lengths] = 0
     return table
 

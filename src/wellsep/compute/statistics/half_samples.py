@@ -299,7 +299,7 @@ def pair_sums_by_group(
             own = task.partitions.codes[:, objects]
             block = Block(space, slice(0, len(objects)), own, task.partitions.n_clusters)
             place, at = block.own_clusters
-            itself = xp.where(left.zero & (block.beside >= 0), far, xp.zeros_like(far))
+            itself = xp.where(left.zero & (block.code_index >= 0), far, xp.zeros_like(far))
             sums[space.index(group[objects])[None], place, at] -= itself
         return sums
 

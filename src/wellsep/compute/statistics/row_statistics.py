@@ -42,16 +42,17 @@ class Values(NamedTuple):
         return cls(tuple(block for part in parts for block in part.blocks))
 
 
-class Known(NamedTuple):
-    """What the second pass knows of all rows; one entry for each partition."""
+class Described(NamedTuple):
+    """What the first pass tells of all rows; one entry for each partition."""
 
     clusters: list[Clusters]
     spreads: list[Spread]
     apart: list[Any]  # (K, K) distances of centres; None: too many for a table
 
-    def of(self, m: int) -> Known:
+    def of(self, m: int) -> Described:
         """The same of one partition."""
-        return Known(self.clusters[m : m + 1], self.spreads[m : m + 1], self.apart[m : m + 1])
+        part = slice(m, m + 1)
+        return Described(self.clusters[part], self.spreads[part], self.apart[part])
 
 
 def provide_rows(task: Any, wants: list[Want]) -> Steps:
@@ -61,7 +62,7 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
     if all(w.name == "noise" and not w.get("scatter") for w in wants):
         size = yield Pass(masses)
         return dict.fromkeys(wants, noise_of(size, task.partitions.offsets))
-    known, size, scatter = yield from first_pass(task, {w.name for w in wants})
+    described, size, scatter = yield from first_pass(task, {w.name for w in wants})
     found: dict[Want, list[Any]] = {}
     clusters = int(task.partitions.offsets[-1])
     most = task.partitions.n_clusters.max(initial=0)
@@ -69,7 +70,7 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
     many = most > centre_pairs.MANY and task.either(True, False) and not task.space.one_caller
     for w in wants:
         if w.name == "clusters":
-            found[w] = known.clusters
+            found[w] = described.clusters
         elif w.name == "within" and scatter is not None and task.centers is None:
             square = scatter.square
             totals = square if square.ndim == 1 else square.sum(axis=1)
@@ -80,28 +81,28 @@ def provide_rows(task: Any, wants: list[Want]) -> Steps:
             space, zero = task.space, w.get("wrong_side") == "zero"
             found[w] = [
                 rival_sums(space, codes, task.weights, cluster.centers, zero)
-                for codes, cluster in zip(task.partitions.codes, known.clusters, strict=True)
+                for codes, cluster in zip(task.partitions.codes, described.clusters, strict=True)
             ]
         elif w.get("each") and task.either(False, True):  # lazy arrays, not to be merged here
             found[w] = []
-            for m in range(len(known.clusters)):
-                one = Pass(values_of_block, (known.of(m), w), clusters)
-                found[w].append(task.subset([m]).values(one))
+            for m in range(len(described.clusters)):
+                values = Pass(values_of_block, (described.of(m), w), clusters)
+                found[w].append(task.subset([m]).values(values))
     late = [w for w in wants if w not in found]
     if late:
         tables = any(w.name in (*TABLES, "balls") for w in late)
-        sums = yield Pass(second_pass, (known, late), clusters if tables else 0)
+        sums = yield Pass(second_pass, (described, late), clusters if tables else 0)
         for w, added in zip(late, sums, strict=True):
-            found[w] = _finished(w, added, known, size)
-        if known.spreads:
+            found[w] = _finished(w, added, described, size)
+        if described.spreads:
             warn_of_empty(found)
     return found
 
 
 def describe_clusters(task: Any) -> list[Clusters]:
     """Sizes, masses and centres of the clusters of each partition."""
-    known, _, _ = run(task, first_pass(task, set()))
-    return known.clusters
+    described, _, _ = run(task, first_pass(task, set()))
+    return described.clusters
 
 
 def first_pass(task: Any, names: set[str]) -> Steps:
@@ -123,73 +124,76 @@ def first_pass(task: Any, names: set[str]) -> Steps:
             spreads.append(Spread.of(Moments(mass, means, scatter.square[a:b]), mean))
         few = names & {"separation", "margins"} and len(centers) <= centre_pairs.MANY
         apart.append(centre_distances(centers) if few else None)
-    return Known(clusters, spreads, apart), size, scatter
+    return Described(clusters, spreads, apart), size, scatter
 
 
-def second_pass(block: Block, known: Known, wants: list[Want]) -> list[list[Any]]:
+def second_pass(block: Block, described: Described, wants: list[Want]) -> list[list[Any]]:
     """What a block adds to each statistic of each partition, with the centres of all rows known."""
-    found: list[list[Any]] = [[None] * len(known.clusters) for _ in wants]
-    for which, view in _views(block, known, wants):
-        made = [_added(view, known, which, w) for w in wants]
-        for added, mine, w in zip(made, found, wants, strict=True):
-            for m, one in zip(which.tolist(), host(added), strict=True):
-                mine[m] = Values((one,)) if w.get("each") else one
-    return found
+    added: list[list[Any]] = [[None] * len(described.clusters) for _ in wants]
+    for which, view in _views(block, described, wants):
+        stacks = [_stacked(view, described, which, w) for w in wants]
+        # The host waits for a card only now that all of them are under way.
+        for stack, by_partition, w in zip(stacks, added, wants, strict=True):
+            for m, values in zip(which.tolist(), host(stack), strict=True):
+                by_partition[m] = Values((values,)) if w.get("each") else values
+    return added
 
 
-def _added(view: View, known: Known, which: np.ndarray, w: Want) -> Any:
+def _stacked(view: View, described: Described, which: np.ndarray, w: Want) -> Any:
     """What the rows of a view add, stacked by partition."""
     if w.name == "balls":
-        return ball_counts(view, [known.spreads[m] for m in which], w)
+        return ball_counts(view, [described.spreads[m] for m in which], w)
     if w.name == "noise":  # as one cluster about the mean
         noise = view.space.xp.where(view.codes < 0, 0, -1)
-        means = np.stack([known.clusters[m].mean[None] for m in which])
+        means = np.stack([described.clusters[m].mean[None] for m in which])
         view = View(view.block, noise, means)
         return view.sums(view.own_square)[:, 0]
     return view.objects(w) if w.get("each") else TOTALS[w.name](view, w)
 
 
-def values_of_block(block: Block, known: Known, w: Want) -> np.ndarray:
+def values_of_block(block: Block, described: Described, w: Want) -> np.ndarray:
     """(b,) one value per object, of the only partition."""
-    _, view = next(_views(block, known, [w]))
+    _, view = next(_views(block, described, [w]))
     return view.objects(w)[0]
 
 
-def _views(block: Block, known: Known, wants: list[Want]) -> Iterator[tuple[np.ndarray, View]]:
+def _views(
+    block: Block, described: Described, wants: list[Want]
+) -> Iterator[tuple[np.ndarray, View]]:
     """Partitions by number, and the block about their centres; distances to all are made once."""
     table, space = None, block.space
     if space.own_from_products or any(w.name in (*TABLES, "balls") for w in wants):
-        stacked = np.vstack([c.centers for c in known.clusters])
+        stacked = np.vstack([c.centers for c in described.clusters])
         table = space.squares_to(block.X, stacked)  # (b, ΣK)
     for which, clusters in space.partition_batches(block.n_clusters):
-        centers = np.stack([known.clusters[m].centers for m in which])
-        tables = [known.apart[m] for m in which]
+        centers = np.stack([described.clusters[m].centers for m in which])
+        tables = [described.apart[m] for m in which]
         apart = None if tables[0] is None else space.asarray(np.stack(tables))
         squares = None if table is None else table[:, clusters]
-        yield which, View(block, block.beside[which], centers, squares, apart)
+        yield which, View(block, block.code_index[which], centers, squares, apart)
 
 
-def _finished(w: Want, added: list[Any], known: Known, size: Masses) -> list[Any]:
+def _finished(w: Want, added: list[Any], described: Described, size: Masses) -> list[Any]:
     """The statistic from what all blocks added."""
     if w.get("each"):
         return [np.concatenate(values.blocks) for values in added]
     if w.name == "balls":
         return [
             balls_from(near, between, spread, w)
-            for (near, between), spread in zip(added, known.spreads, strict=True)
+            for (near, between), spread in zip(added, described.spreads, strict=True)
         ]
     if w.name == "separation":  # (K,) to the nearest rival; NaN: there is none
-        found = []
-        for total, cluster, apart in zip(added, known.clusters, known.apart, strict=True):
+        sums = []
+        for total, cluster, apart in zip(added, described.clusters, described.apart, strict=True):
             if apart is None:
                 apart = centre_distances(cluster.centers, np.arange(len(total)))
-            found.append(lowest_rival(np.where(apart > 0, total, np.nan)))
-        return found
+            sums.append(lowest_rival(np.where(apart > 0, total, np.nan)))
+        return sums
     if w.name == "radii":
-        return [total / c.mass for total, c in zip(added, known.clusters, strict=True)]
+        return [total / c.mass for total, c in zip(added, described.clusters, strict=True)]
     if w.name == "simplified":
-        return [WidthTotals(t, c.mass) for t, c in zip(added, known.clusters, strict=True)]
+        return [WidthTotals(t, c.mass) for t, c in zip(added, described.clusters, strict=True)]
     if w.name == "noise":
         scatter = [float(each) for each in added]
-        return noise_of(size, np.cumsum([0, *(len(c.mass) for c in known.clusters)]), scatter)
+        return noise_of(size, np.cumsum([0, *(len(c.mass) for c in described.clusters)]), scatter)
     return added

@@ -26,7 +26,7 @@ def widths_from_sums(
     for which, clusters in space.partition_batches(block.n_clusters):
         shape = (len(which), int(block.n_clusters[which[0]]))
         first = space.index(np.arange(len(which)))[:, None]
-        own = xp.where(block.beside[which] < 0, 0, block.beside[which])  # (g, b)
+        own = xp.where(block.code_index[which] < 0, 0, block.code_index[which])  # (g, b)
         table, size = sums[clusters].reshape(*shape, n), mass[clusters].reshape(shape)
         means = table / size[:, :, None]
         means[first, own, row] = xp.inf
@@ -39,7 +39,7 @@ def widths_from_sums(
             xp=xp,
         )
     if block.codes.min(initial=0) < 0:
-        widths[block.beside < 0] = xp.nan
+        widths[block.code_index < 0] = xp.nan
     return widths
 
 
@@ -76,7 +76,7 @@ def width_totals(
     """(ΣK,) widths summed by cluster and weight; (G, ΣK) the same apart by group."""
     space = block.space
     widths = widths_from_sums(block, sums, size.mass, size.counts, w.get("singleton", 0))
-    given, by_group = (widths, block.beside, block.n_clusters, block.weights), None
+    weighed, by_group = (widths, block.code_index, block.n_clusters, block.weights), None
     if block.groups is not None:
-        by_group = host(space.partition_sums(*given, block.groups, block.n_groups))
-    return host(space.partition_sums(*given)), by_group
+        by_group = host(space.partition_sums(*weighed, block.groups, block.n_groups))
+    return host(space.partition_sums(*weighed)), by_group
