@@ -128,11 +128,10 @@ def _joined(edges: np.ndarray, heights: np.ndarray, core: np.ndarray) -> LeafOrd
     for step in reversed(range(n - 1)):
         start[left[step]] = start[n + step]
         start[right[step]] = start[n + step] + size[left[step]]
-    arrays = (np.array(numbers, dtype=np.intp) for numbers in (left, right, start, size))
-    before, after, places, sizes = arrays
+    children, first = np.array([left, right], dtype=np.intp), np.array(start, dtype=np.intp)
     gaps = np.empty(n - 1)
-    gaps[places[after] - 1] = heights
-    return LeafOrder(gaps, core, before, after, heights, places, sizes)
+    gaps[first[children[1]] - 1] = heights
+    return LeafOrder(gaps, core, *children, heights, first, np.array(size, dtype=np.intp))
 
 
 def tree_places(min_points: int, space: Space, wide: bool) -> Prepared:
@@ -166,8 +165,8 @@ def between_places(i: Rows, j: Rows, xp: Any) -> Any:
     lower = apart > 0
     a = xp.take_along_axis(i.X[:, 1:], xp.where(lower, level, level + levels), axis=1)
     b = xp.take_along_axis(j.X[:, 1:].T, xp.where(lower, level + levels, level), axis=0)
-    found = xp.where(a > b, a, b)
-    return xp.where(gap > 0, found, xp.zeros_like(found))
+    largest = xp.where(a > b, a, b)
+    return xp.where(gap > 0, largest, xp.zeros_like(largest))
 
 
 def cluster_sums(min_points: int, space: Space, members: sp.csr_array) -> np.ndarray:
@@ -185,9 +184,9 @@ def cluster_sums(min_points: int, space: Space, members: sp.csr_array) -> np.nda
     by_place = members[:, np.argsort(order.place)]
     width = max(1, AT_ONCE // nodes)
     for rows in cut_rows(len(sums), width):
-        course = np.zeros((n + 1, rows.stop - rows.start))
-        np.cumsum(by_place[rows].toarray().T, axis=0, out=course[1:])
-        mass = course[order.start + order.size] - course[order.start]  # (nodes, columns)
+        running = np.zeros((n + 1, rows.stop - rows.start))
+        np.cumsum(by_place[rows].toarray().T, axis=0, out=running[1:])
+        mass = running[order.start + order.size] - running[order.start]  # (nodes, columns)
         table = np.zeros_like(mass)
         table[order.left] = order.height[:, None] * mass[order.right]
         table[order.right] = order.height[:, None] * mass[order.left]
@@ -219,37 +218,35 @@ def _parts(task: Task, min_points: int) -> Iterator[MinimaxParts | None]:
         order = leaf_order(space, min_points)
         members = sp.csr_array(one_hot(codes[None], np.array([k]), None).T)
         sums = cluster_sums(min_points, space, members)
-        at, own, rivals = np.flatnonzero(noise), codes[~noise], partitions.sizes[m].astype(float)
-        sums = sums[:, ~noise]
+        sums, counted, uncounted = sums[:, ~noise], codes[~noise], np.flatnonzero(noise)
+        sizes = partitions.sizes[m].astype(float)
         if k == 1:  # its only rivals are noise objects, each by itself
-            near = _smallest(order, np.flatnonzero(~noise), at)
-            sums, rivals = np.vstack([sums, near]), np.append(rivals, 1.0)
-        block = Block.of_codes(own[None], np.array([len(rivals)]))
-        widths[~noise] = widths_from_sums(block, sums, rivals, rivals, 0.0)[0]
+            near = _smallest(order, np.flatnonzero(~noise), uncounted)
+            sums, sizes = np.vstack([sums, near]), np.append(sizes, 1.0)
+        block = Block.of_codes(counted[None], np.array([len(sizes)]))
+        widths[~noise] = widths_from_sums(block, sums, sizes, sizes, 0.0)[0]
         largest = np.zeros(k)
-        np.maximum.at(largest, own, order.core[~noise])
-        far = np.full(len(at), np.inf)
+        np.maximum.at(largest, counted, order.core[~noise])
+        far = np.full(len(uncounted), np.inf)
         for code in range(k):
-            near = _smallest(order, at, np.flatnonzero(codes == code))
+            near = _smallest(order, uncounted, np.flatnonzero(codes == code))
             far = np.minimum(far, _ratio(near, largest[code]))
-        yield MinimaxParts(widths, _ratio(order.core[at], largest.max()), far)
+        yield MinimaxParts(widths, _ratio(order.core[uncounted], largest.max()), far)
 
 
 def _ratio(values: np.ndarray, to: float) -> np.ndarray:
     """0/0 is 1: as far as the cluster is wide."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = values / to
-    return np.where(np.isnan(found), 1.0, found)
+        ratio = values / to
+    return np.where(np.isnan(ratio), 1.0, ratio)
 
 
 def _smallest(order: LeafOrder, some: np.ndarray, others: np.ndarray) -> np.ndarray:
     """(len(some),) smallest distance to the others: that to the next place before or after."""
-    n = len(order.place)
-    marked = np.zeros(n, dtype=bool)
+    marked = np.zeros(len(order.place), dtype=bool)
     marked[order.place[others]] = True
-    return np.minimum(_to_last(order.gaps, marked), _to_last(order.gaps[::-1], marked[::-1])[::-1])[
-        order.place[some]
-    ]
+    before, after = _to_last(order.gaps, marked), _to_last(order.gaps[::-1], marked[::-1])[::-1]
+    return np.minimum(before, after)[order.place[some]]
 
 
 def _to_last(gaps: np.ndarray, marked: np.ndarray) -> np.ndarray:
@@ -257,10 +254,10 @@ def _to_last(gaps: np.ndarray, marked: np.ndarray) -> np.ndarray:
 
     Heights are ranked, and a run that starts at a mark is lifted above all runs before it.
     """
-    n = len(marked)
     runs = np.cumsum(np.concatenate([[0], marked[:-1]]))  # marks before each place
     values = np.unique(gaps)
     ranks = np.concatenate([[0], np.searchsorted(values, gaps)])
-    course = np.maximum.accumulate(ranks + runs * max(len(values), 1)) - runs * max(len(values), 1)
-    heights = values[course] if len(values) else np.zeros(n)
+    lift = runs * max(len(values), 1)
+    largest = np.maximum.accumulate(ranks + lift) - lift
+    heights = values[largest] if len(values) else np.zeros(len(marked))
     return np.where(runs > 0, heights, np.inf)

@@ -74,7 +74,7 @@ def column_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, np.ndarra
     if task.sums_fit:
         sums = np.zeros((int(task.partitions.offsets[-1]), task.space.n))
         order = [np.argsort(x, kind="stable") for x in table._columns.numbers.T]
-        ranked = [x[at] for x, at in zip(table._columns.numbers.T, order, strict=True)]
+        ranked = [x[rising] for x, rising in zip(table._columns.numbers.T, order, strict=True)]
         for place, part in _clusters(task, table, patterns):
             sums[place] += part.all_sums(order, ranked)
         yield slice(0, task.space.n), sums * table._unit
@@ -107,71 +107,70 @@ def _clusters(
 class _ClusterPart:
     """The members of one cluster that miss the same values, each column sorted."""
 
-    c: Columns
+    columns: Columns
     patterns: Patterns
     pattern: int
     members: np.ndarray
-    masses: np.ndarray
+    masses: np.ndarray  # of the members
 
     def __post_init__(self) -> None:
         self.mass = float(self.masses.sum())
-        c, known = self.c, self.patterns.known[self.pattern]
+        c, present = self.columns, self.patterns.known[self.pattern]
         first = len(c.number_weights)
-        self.numbers = np.flatnonzero(known[:first]).tolist()
-        self.counts = {
-            at: np.bincount(c.codes[self.members, at], self.masses, int(c.levels[at]))
-            for at in np.flatnonzero(known[first:]).tolist()
+        self.numbers = np.flatnonzero(present[:first]).tolist()
+        self.counts = {  # masses of the levels of each column of categories
+            column: np.bincount(c.codes[self.members, column], self.masses, int(c.levels[column]))
+            for column in np.flatnonzero(present[first:]).tolist()
         }
 
     def all_sums(self, order: list[np.ndarray], ranked: list[np.ndarray]) -> np.ndarray:
         """(n,) Σ of the members' weighted distances from each object, columns sorted once."""
-        c, every = self.c, slice(0, len(self.c.codes))
-        found, own = np.zeros(every.stop), np.zeros(every.stop)
-        own[self.members] = self.masses
-        for at in self.numbers:
-            x, weight = ranked[at], own[order[at]]
+        c, every = self.columns, slice(0, len(self.columns.codes))
+        sums, masses = np.zeros(every.stop), np.zeros(every.stop)
+        masses[self.members] = self.masses
+        for column in self.numbers:
+            x, weight = ranked[column], masses[order[column]]
             running = np.cumsum(weight * x)
-            part = self._sum(x, np.cumsum(weight), running, float(running[-1]))
-            whole = np.empty_like(part)
-            whole[order[at]] = part
-            found += c.number_weights[at] * whole * c.known[:, at]
-        return self._with_categories(found, every)
+            gaps = np.empty(every.stop)
+            gaps[order[column]] = self._gaps(x, np.cumsum(weight), running, float(running[-1]))
+            sums += c.number_weights[column] * gaps * c.known[:, column]
+        return self._with_categories(sums, every)
 
-    def _sum(
+    def _gaps(
         self, x: np.ndarray, below: np.ndarray, running: np.ndarray, total: float
     ) -> np.ndarray:
         """x(2q − m) − 2P_q + P_m; what rounding leaves of equal values is 0."""
-        part: np.ndarray = x * (2 * below - self.mass) - 2 * running + total
-        part[part < ROUNDING * self.mass * 8] = 0.0
-        return part
+        gaps: np.ndarray = x * (2 * below - self.mass) - 2 * running + total
+        gaps[gaps < ROUNDING * self.mass * 8] = 0.0
+        return gaps
 
     def sums(self, rows: slice) -> np.ndarray:
         """(b,) the same from some rows, by searches among the sorted members."""
-        c, found = self.c, np.zeros(rows.stop - rows.start)
-        for at in self.numbers:
-            values, running, below = self.sorted[at]
-            x = c.numbers[rows, at]
+        c, sums = self.columns, np.zeros(rows.stop - rows.start)
+        for column in self.numbers:
+            values, running, below = self.sorted[column]
+            x = c.numbers[rows, column]
             q = np.searchsorted(values, x)
-            found += c.number_weights[at] * self._sum(x, below[q], running[q], running[-1]) * (
-                c.known[rows, at])  # fmt: skip
-        return self._with_categories(found, rows)
+            gaps = self._gaps(x, below[q], running[q], running[-1])
+            sums += c.number_weights[column] * gaps * c.known[rows, column]
+        return self._with_categories(sums, rows)
 
     @cached_property
     def sorted(self) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Values, their running sums and running weights, of each column of numbers."""
-        found = {}
-        for at in self.numbers:
-            values = self.c.numbers[self.members, at]
+        columns = {}
+        for column in self.numbers:
+            values = self.columns.numbers[self.members, column]
             order = np.argsort(values, kind="stable")
             values, weight = values[order], self.masses[order]
             running = np.concatenate([[0.0], np.cumsum(values * weight)])
-            found[at] = values, running, np.concatenate([[0.0], np.cumsum(weight)])
-        return found
+            columns[column] = values, running, np.concatenate([[0.0], np.cumsum(weight)])
+        return columns
 
-    def _with_categories(self, found: np.ndarray, rows: slice) -> np.ndarray:
-        c = self.c
-        for at, counts in self.counts.items():
-            code = c.codes[rows, at]
+    def _with_categories(self, sums: np.ndarray, rows: slice) -> np.ndarray:
+        c = self.columns
+        for column, counts in self.counts.items():
+            code = c.codes[rows, column]
             other = self.mass - counts[np.maximum(code, 0)]
-            found += c.code_weights[at] * np.where(code == MISSING, 0.0, other)
-        return found / self.patterns.weight[self.patterns.of_row[rows], self.pattern]
+            sums += c.code_weights[column] * np.where(code == MISSING, 0.0, other)
+        return sums / self.patterns.weight[self.patterns.of_row[rows], self.pattern]
