@@ -76,12 +76,12 @@ def worst_partners(sizes: np.ndarray, centers: np.ndarray) -> np.ndarray | None:
     best = np.zeros(len(centers))  # squared ratio
     partner = np.full(len(centers), -1)
 
-    def keep(at: slice, ratio: np.ndarray, axis: int, other: slice) -> None:
+    def keep(block: slice, ratio: np.ndarray, axis: int, other: slice) -> None:
         lead = ratio.max(axis=axis)
-        better = np.flatnonzero(lead > best[at])
+        better = np.flatnonzero(lead > best[block])
         if len(better):
-            found = ratio.take(better, axis=1 - axis).argmax(axis=axis)
-            best[at][better], partner[at][better] = lead[better], found + other.start
+            worst = ratio.take(better, axis=1 - axis).argmax(axis=axis)
+            best[block][better], partner[block][better] = lead[better], worst + other.start
 
     def visit(i: int, j: int) -> None:
         a, b = blocks[i], blocks[j]
@@ -94,12 +94,12 @@ def worst_partners(sizes: np.ndarray, centers: np.ndarray) -> np.ndarray | None:
             keep(b, ratio, 0, a)
 
     in_rounds(effective_jobs(None), visit, pair_rounds(len(blocks)))
-    found, worst = np.flatnonzero(partner >= 0), np.zeros(len(centers))
-    other = partner[found]
-    gap = centers[other] - centers[found]
+    ratios, paired = np.zeros(len(centers)), np.flatnonzero(partner >= 0)
+    other = partner[paired]
+    gap = centers[other] - centers[paired]
     apart = np.sqrt(np.einsum("ij,ij->i", gap, gap))
-    worst[found] = np.where(apart > least, (sizes[found] + sizes[other]) / apart, 0.0)
-    return worst
+    ratios[paired] = np.where(apart > least, (sizes[paired] + sizes[other]) / apart, 0.0)
+    return ratios
 
 
 def lowest_rival(separation: np.ndarray) -> np.ndarray:
@@ -120,47 +120,46 @@ def rival_sums(
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
     codes = codes[order]
     k, least = len(centers), same_place(centers)
-    found = np.full(k, np.nan)
+    sums = np.full(k, np.nan)
     edges = np.searchsorted(codes, np.arange(k + 1))
     near, runs = rows_of(centers), _runs(edges)
 
     def members_of(part: slice) -> tuple[Rows, np.ndarray, sp.csr_array]:
         """Some objects, their squares to their own centres, what they weigh in their clusters."""
-        at, own = order[part], codes[part]
-        left = rows_of(space.rows_about_mean(at))
-        few = cut_rows(len(at), max(64, BLOCK // centers.shape[1]))
-        squares = np.concatenate([pair_squares(left, some, near, own[some]) for some in few])
-        weight = np.ones(len(at)) if weights is None else weights[at]
-        place = (weight, (own - own[0], np.arange(len(at))))
-        members = sp.csr_array(place, shape=(int(own[-1] - own[0]) + 1, len(at)))
+        objects, cluster = order[part], codes[part]
+        left, n = rows_of(space.rows_about_mean(objects)), len(objects)
+        few = cut_rows(n, max(64, BLOCK // centers.shape[1]))
+        squares = np.concatenate([pair_squares(left, some, near, cluster[some]) for some in few])
+        weight = np.ones(n) if weights is None else weights[objects]
+        entries = (weight, (cluster - cluster[0], np.arange(n)))
+        members = sp.csr_array(entries, shape=(int(cluster[-1] - cluster[0]) + 1, n))
         return left, squares[:, None], members
 
     def visit(run: int) -> None:
-        some = runs[run]
-        start, stop = int(edges[some.start]), int(edges[some.stop])
+        clusters = np.arange(runs[run].start, runs[run].stop)
+        start, stop = int(edges[clusters[0]]), int(edges[clusters[-1] + 1])
         parts = [slice(start + p.start, start + p.stop) for p in cut_rows(stop - start, ROWS)]
         held = [members_of(part) for part in parts[:HELD]]
-        clusters = np.arange(some.start, some.stop)
         lowest = np.full(len(clusters), np.nan)
         for columns in cut_rows(k, COLUMNS):
             total = np.zeros((len(clusters), columns.stop - columns.start))
             for number, part in enumerate(parts):
-                left, own, members = held[number] if number < HELD else members_of(part)
+                left, own_squares, members = held[number] if number < HELD else members_of(part)
                 signed = numpy_squares(left, near.take(columns))
-                signed -= own
+                signed -= own_squares
                 if zero:
                     np.maximum(signed, 0, out=signed)
                 signed *= signed
-                first = int(codes[part.start]) - some.start
+                first = int(codes[part.start] - clusters[0])
                 total[first : first + members.shape[0]] += members @ signed
             apart = _square_gaps(centers, clusters, columns)
             apart[apart <= least**2] = np.nan
             total /= 4 * apart
             np.fmin(lowest, np.fmin.reduce(total, axis=1), out=lowest)
-        found[some] = lowest
+        sums[clusters] = lowest
 
     in_threads(space.host_jobs, visit, range(len(runs)))
-    return found
+    return sums
 
 
 def _runs(edges: np.ndarray) -> list[slice]:

@@ -72,27 +72,28 @@ def cluster_witnesses(
     kept[copies.rows[copies.place > n_neighbors]] = False
     search = _Search(distances_to(points, center), n_neighbors, kept)
     members, radii, reach = np.ascontiguousarray(points[search.order]), search.radii, search.reach
-    rows = search.rows
+    in_blocks = search.rows
     if device_rows is not None and len(members) > _SMALL:
         device = load("wellsep.compute.engine.device.neighbours")
-        mine = device_rows[search.order]
-        nearest = device.prefix_search(mine, center, reach, fused_usable(device_rows))
+        sorted_rows = device_rows[search.order]
+        nearest = device.prefix_search(sorted_rows, center, reach, fused_usable(device_rows))
     else:
         nearest = _block_search(members, center, radii, reach)
         if members.shape[1] <= neighbour_graph.TREE_FEATURES:
-            rows, left = np.split(rows, [np.searchsorted(reach[rows], _SMALL, side="right")])
+            few = int(np.searchsorted(reach[in_blocks], _SMALL, side="right"))
+            in_blocks, in_trees = in_blocks[:few], in_blocks[few:]
             level = 2 * _SMALL
-            while len(left):  # prefixes are at most twice as long as needed
-                last = int(np.searchsorted(reach[left], level, side="right"))
+            while len(in_trees):  # prefixes are at most twice as long as needed
+                last = int(np.searchsorted(reach[in_trees], level, side="right"))
                 if last:
                     tree = _tree_search(members[:level], members, radii, workers)
-                    search.settle(left[:last], tree, 2 * n_neighbors + 2)
-                left, level = left[last:], 2 * level
-    search.settle(rows, nearest, n_neighbors + 2)
+                    search.settle(in_trees[:last], tree, 2 * n_neighbors + 2)
+                in_trees, level = in_trees[last:], 2 * level
+    search.settle(in_blocks, nearest, n_neighbors + 2)
     first = copies.rows[np.flatnonzero(copies.place == 0)[copies.spot]]
-    for values in search.found:
+    for values in search.witnesses:
         values[copies.rows] = values[first]
-    return search.found
+    return search.witnesses
 
 
 def witnesses_of_distances(
@@ -107,11 +108,11 @@ def witnesses_of_distances(
 
     def lowest(table, rows, k):
         position = smallest(table, min(k, table.shape[1]))
-        found = np.take_along_axis(table, position, axis=1)
-        return found, position, found[:, -1]
+        distance = np.take_along_axis(table, position, axis=1)
+        return distance, position, distance[:, -1]
 
     search.settle(search.rows, _in_blocks(distances, lowest, search.reach), n_neighbors + 2)
-    return search.found
+    return search.witnesses
 
 
 class _Search:
@@ -123,7 +124,7 @@ class _Search:
         self.radii, self.n_neighbors = radii[self.order], n_neighbors
         self.reach = np.searchsorted(self.radii, self.radii * (1 + TIE), side="right")
         self.rows = np.flatnonzero(self.radii > 0)  # on the prototype nothing is between: LCD = 0
-        self.found = Witnesses(np.zeros(len(radii)), np.zeros(len(radii), dtype=np.int32))
+        self.witnesses = Witnesses(np.zeros(len(radii)), np.zeros(len(radii), dtype=np.int32))
 
     def settle(self, rows: np.ndarray, nearest: Nearest, k: int) -> None:
         """Fill the results of `rows`, asking `nearest` for more where its answer was too short."""
@@ -138,7 +139,7 @@ class _Search:
     def _settle(self, rows, nearest, k):
         distance, position, unseen = nearest(rows, k)
         own = self.radii[rows]
-        known = np.minimum(position, len(self.radii) - 1)
+        seen = np.minimum(position, len(self.radii) - 1)
         valid = (
             (position < self.reach[rows][:, None])
             & (position != rows[:, None])
@@ -149,12 +150,12 @@ class _Search:
         column = np.argmax(place >= self.n_neighbors, axis=1)  # of the t-th neighbour, if any
         last = np.where(enough, distance[np.arange(len(rows)), column], np.inf)
         done = (unseen >= own * (1 - TIE)) | (last * (1 + TIE) < unseen)
-        distance, known, valid, own, last = (a[done] for a in (distance, known, valid, own, last))
-        theirs = np.where(valid, self.radii[known], own[:, None])
+        distance, seen, valid, own, last = (a[done] for a in (distance, seen, valid, own, last))
+        theirs = np.where(valid, self.radii[seen], own[:, None])
         terms = disagreement(np.where(valid, distance, 0.0), theirs, own[:, None])
         members, t = self.order[rows[done]], self.n_neighbors
-        self.found.disagreement[members] = _nearest_terms(distance, valid, terms, last, t)
-        self.found.size[members] = np.minimum(valid.sum(axis=1), t)
+        self.witnesses.disagreement[members] = _nearest_terms(distance, valid, terms, last, t)
+        self.witnesses.size[members] = np.minimum(valid.sum(axis=1), t)
         return rows[~done]
 
 
@@ -228,15 +229,15 @@ def _in_blocks(table_of, lowest, reach) -> Nearest:
         distance, unseen = np.full((len(rows), k + 1), np.inf), np.empty(len(rows))
         position = np.full((len(rows), k + 1), len(reach), dtype=np.intp)
         for start in range(0, len(rows), height):
-            part = slice(start, start + height)
-            some = rows[part]
+            block = slice(start, start + height)
+            some = rows[block]
             prefix = int(reach[some[-1]])
             table = table_of(some, prefix)
             table[np.arange(prefix) >= reach[some][:, None]] = np.inf
             table[np.arange(len(some)), some] = np.inf
-            near, at, bound = lowest(table, some, k + 1)
-            unseen[part] = bound if k < prefix else np.inf
-            distance[part, : near.shape[1]], position[part, : near.shape[1]] = near, at
+            near, columns, bound = lowest(table, some, k + 1)
+            unseen[block] = bound if k < prefix else np.inf
+            distance[block, : near.shape[1]], position[block, : near.shape[1]] = near, columns
         return distance, position, unseen
 
     return nearest
