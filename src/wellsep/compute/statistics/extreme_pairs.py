@@ -71,16 +71,16 @@ class Extreme:
 
 
 def provide_extremes(task: Any, wants: list[Want]) -> dict[Want, list[Any]]:
-    found: dict[Want, list[Any]] = {}
-    for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
-        mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
-        names = {w.name for w in mine}
+    distances: dict[Want, list[Any]] = {}
+    metrics = {w: find(w.get("metric", "euclidean")) for w in wants}
+    for metric in dict.fromkeys(metrics.values()):
+        names = {w.name for w in wants if metrics[w] == metric}
         if task.either(True, False):
             values = _all_together(task, metric, names)
         else:
             values = task.fold_pairs(extremes_of_two, metric, names).values
-        found |= {w: list(values[w.name]) for w in mine}
-    return found
+        distances |= {w: list(values[w.name]) for w in wants if metrics[w] == metric}
+    return distances
 
 
 def _all_together(task: Task, metric: Metric, names: set[str]) -> dict[str, Any]:
@@ -92,8 +92,8 @@ def _all_together(task: Task, metric: Metric, names: set[str]) -> dict[str, Any]
     elif metric.numpy_usable(X):
         squares = _squares_of_all(task, metric, names)
     finish: Any = metric.finish
-    found = {name: finish(np.where(s == -np.inf, 0, s), np) for name, s in squares.items()}
-    return found | reference_extremes(task, metric, names - set(found))
+    distances = {name: finish(np.where(s == -np.inf, 0, s), np) for name, s in squares.items()}
+    return distances | reference_extremes(task, metric, names - set(distances))
 
 
 class Extremes(NamedTuple):
@@ -115,14 +115,14 @@ def extremes_of_two(
     if places[0] != places[1]:
         X = np.vstack([X, right.space.X])
         codes = np.hstack([codes, right.partitions.codes])
-    found = {n: np.full(len(codes), 0.0 if "farthest" in n else np.inf) for n in names}
+    values = {n: np.full(len(codes), 0.0 if "farthest" in n else np.inf) for n in names}
     useful = np.flatnonzero((codes >= 0).sum(axis=1) >= 2)
     if len(useful):
         space = Space(X, 1, origin=left.space.origin, unit=left.space.unit)
         some = replace(left.partitions, codes=codes).subset(useful.tolist())
-        for name, values in _all_together(Task(space, some, None), metric, names).items():
-            found[name][useful] = values
-    return Extremes(found)
+        for name, distances in _all_together(Task(space, some, None), metric, names).items():
+            values[name][useful] = distances
+    return Extremes(values)
 
 
 def _squares_of_all(task: Task, metric: Metric, names: set[str]) -> dict[str, np.ndarray]:
@@ -147,19 +147,19 @@ def _squares_of_all(task: Task, metric: Metric, names: set[str]) -> dict[str, np
 
 def _shared(rows: Rows, codes: np.ndarray, jobs: int, names: set[str]) -> dict[str, np.ndarray]:
     """Nearest pairs of all partitions from one search for nearest neighbours and one tree."""
-    found = {}
+    squares = {}
     pairs = Dissimilarities(rows)
     near = nearest_neighbours(pairs, jobs)
     if "nearest_between" in names:  # an edge of the tree, else it would cross by a longer one
         tree = spanning_tree(pairs, jobs, near)
         across = codes[:, tree.edges[:, 0]] != codes[:, tree.edges[:, 1]]  # (M, n - 1)
-        found["nearest_between"] = np.where(across, tree.squares, np.inf).min(axis=1)
+        squares["nearest_between"] = np.where(across, tree.squares, np.inf).min(axis=1)
     if "nearest_within" in names:
         with one_blas_thread():
-            found["nearest_within"] = np.array(
+            squares["nearest_within"] = np.array(
                 [_nearest_within(rows, c, near.nearest, near.square) for c in codes]
             )
-    return found
+    return squares
 
 
 def _nearest_within(rows: Rows, codes: np.ndarray, near: np.ndarray, square: np.ndarray) -> float:
@@ -169,15 +169,14 @@ def _nearest_within(rows: Rows, codes: np.ndarray, near: np.ndarray, square: np.
     best.keep(square[same])
     hidden = np.flatnonzero(~same & (square < best.square))
     for code in np.unique(codes[hidden]):
-        mine = rows.take(hidden[codes[hidden] == code])
-        members = np.flatnonzero(codes == code)
-        theirs = rows.take(members)
-        for part in cut_rows(len(mine.X), ROWS):
-            i = mine.take(part)
-            table = i.left @ theirs.right.T
-            own = np.searchsorted(members, hidden[codes[hidden] == code][part])
-            table[np.arange(len(own)), own] = np.inf
-            best.offer(table, i, theirs, i.slack(theirs))
+        searching, members = hidden[codes[hidden] == code], np.flatnonzero(codes == code)
+        j = rows.take(members)
+        for block in cut_rows(len(searching), ROWS):
+            i = rows.take(searching[block])
+            table = i.left @ j.right.T
+            itself = np.searchsorted(members, searching[block])
+            table[np.arange(len(itself)), itself] = np.inf
+            best.offer(table, i, j, i.slack(j))
     return best.square
 
 
@@ -220,16 +219,16 @@ def _one_partition(
         table, slack = a.left @ b.right.T, a.slack(b)
         same = None
         if i == j and mixed[i]:
-            mine = sorted_codes[blocks[i]]
-            same = mine[:, None] == mine
+            codes_of_block = sorted_codes[blocks[i]]
+            same = codes_of_block[:, None] == codes_of_block
         for name in wanted:
             never = -np.inf if name == "farthest_within" else np.inf
-            found = table
+            squares = table
             if same is not None:
-                found = np.where(same ^ (name == "nearest_between"), table, never)
+                squares = np.where(same ^ (name == "nearest_between"), table, never)
             if i == j:
-                np.fill_diagonal(found, never)
-            extremes[name].offer(found, a, b, slack)
+                np.fill_diagonal(squares, never)
+            extremes[name].offer(squares, a, b, slack)
 
     rounds = ([pair for pair in pairs if still_wanted(*pair)] for pairs in pair_rounds(len(blocks)))
     in_rounds(jobs, visit, rounds)
@@ -294,8 +293,8 @@ def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str,
                 signed = -table if name == "farthest_within" else table
                 lowest = xp.min(xp.where(mask, signed, xp.full_like(table, xp.inf)))
                 values[m] = xp.minimum(values[m], xp.astype(lowest, xp.float64))
-    found = {name: host(values) for name, values in best.items()}
-    if "farthest_within" in found:
-        farthest = found["farthest_within"]
-        found["farthest_within"] = np.where(np.isinf(farthest), 0.0, -farthest)
-    return found
+    distances = {name: host(values) for name, values in best.items()}
+    if "farthest_within" in distances:
+        farthest = distances["farthest_within"]
+        distances["farthest_within"] = np.where(np.isinf(farthest), 0.0, -farthest)
+    return distances

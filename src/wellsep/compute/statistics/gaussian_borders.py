@@ -57,12 +57,12 @@ def signed_distances(X: np.ndarray, quadric: Quadric) -> np.ndarray:
     a, beta, c, basis = quadric
     z = X if basis is None else X @ basis
     height = (a * z**2 + beta * z).sum(axis=1) + c
-    found = np.empty(len(X))
+    distances = np.empty(len(X))
     for side, sign in ((height >= 0, 1), (height < 0, -1)):
-        rows, risen = np.flatnonzero(side), Quadric(sign * a, sign * beta, sign * c, basis)
-        for part in cut_rows(len(rows), max(1, BLOCK // X.shape[1])):
-            found[rows[part]] = sign * _descend(z[rows[part]], risen)
-    return found
+        rows, turned = np.flatnonzero(side), Quadric(sign * a, sign * beta, sign * c, basis)
+        for block in cut_rows(len(rows), max(1, BLOCK // X.shape[1])):
+            distances[rows[block]] = sign * _descend(z[rows[block]], turned)
+    return distances
 
 
 def _descend(xi: np.ndarray, quadric: Quadric) -> np.ndarray:
@@ -183,23 +183,23 @@ def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list
     a sentence instead where the clusters give no densities."""
     X, weights = task.space.on_host().X, task.weights_or_ones()
     rounding = np.finfo(host(task.space.X[:1, :]).dtype).eps * np.abs(X + task.space.shift)
-    found: dict[Want, list[Any]] = {w: [] for w in wants}
+    sums: dict[Want, list[Any]] = {w: [] for w in wants}
     for codes, described in zip(task.partitions.codes, describe_clusters(task), strict=True):
-        clusters = [
-            _Cluster(center, X[mine] - center, weights[mine], mass, rounding[mine].max(axis=0))
-            for k, (center, mass) in enumerate(zip(described.centers, described.mass, strict=True))
-            for mine in [codes == k]
-        ]
+        clusters = []
+        for k, (center, mass) in enumerate(zip(described.centers, described.mass, strict=True)):
+            rows = np.flatnonzero(codes == k)
+            about = X[rows] - center, weights[rows], mass, rounding[rows].max(axis=0)
+            clusters.append(_Cluster(center, *about))
         for w in wants:
             mixture = w.get("mixture")
             mixture = Mixture(mixture) if isinstance(mixture, str) else mixture
             try:
                 table = _separate(clusters, mixture.in_unit(task.space.unit), w.get("wrong_side"))
             except UndefinedIndex as reason:
-                found[w].append(str(reason))
+                sums[w].append(str(reason))
                 continue
-            found[w].append(lowest_rival(table))
-    return found
+            sums[w].append(lowest_rival(table))
+    return sums
 
 
 def _separate(clusters: list[_Cluster], mixture: Mixture, wrong_side: str) -> np.ndarray:

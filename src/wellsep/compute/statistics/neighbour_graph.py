@@ -112,18 +112,18 @@ def _by_tree(
     members = np.flatnonzero(kept)
     tree = cKDTree(X if kept.all() else X[members])
     indices, distances = np.empty((len(wanted), k), dtype=np.intp), np.zeros((len(wanted), k))
-    beside = np.full(len(X), -1, dtype=np.intp)
-    beside[copies.rows] = np.arange(len(copies.rows))
-    on_spot = beside[wanted]
-    at = on_spot[on_spot >= 0]
-    place, size = copies.place[at][:, None], copies.size[at][:, None]
+    copy_of = np.full(len(X), -1, dtype=np.intp)
+    copy_of[copies.rows] = np.arange(len(copies.rows))
+    on_spot = copy_of[wanted] >= 0
+    copy = copy_of[wanted[on_spot]]
+    place, size = copies.place[copy][:, None], copies.size[copy][:, None]
     # The k that follow on each object's own spot, round and round.
-    others = at[:, None] - place + (place + np.arange(1, k + 1)) % size
-    indices[on_spot >= 0] = copies.rows[others]
+    others = copy[:, None] - place + (place + np.arange(1, k + 1)) % size
+    indices[on_spot] = copies.rows[others]
     # In the tree's own order neighbouring queries walk the same leaves.
     rank = np.empty(len(X), dtype=np.intp)
     rank[members[tree.indices]] = np.arange(len(members))
-    left = np.flatnonzero(on_spot < 0)
+    left = np.flatnonzero(~on_spot)
     left = left[np.argsort(rank[wanted[left]])]
     columns = range(1, k + 2)
 
@@ -175,11 +175,11 @@ def _measured(
     indices, distances = np.empty((len(wanted), k), dtype=np.intp), np.empty((len(wanted), k))
     for part in row_blocks(len(wanted), k, _ENTRIES):
         rows = wanted[part]
-        found = search(rows)
-        found = _without_self(found, rows) if found.shape[1] > k else found
-        squares = gap_squares(X, rows, found)
+        others = search(rows)
+        others = _without_self(others, rows) if others.shape[1] > k else others
+        squares = gap_squares(X, rows, others)
         order = np.argsort(squares, axis=1, kind="stable")
-        indices[part] = np.take_along_axis(found, order, axis=1)
+        indices[part] = np.take_along_axis(others, order, axis=1)
         distances[part] = np.sqrt(np.take_along_axis(squares, order, axis=1))
     return indices, distances
 
@@ -192,10 +192,10 @@ def smallest(table: np.ndarray, k: int) -> np.ndarray:
     """
     if k == table.shape[1]:
         return table.argsort(axis=1, kind="stable")
-    found = np.argpartition(table, k - 1, axis=1)[:, :k]
-    found.sort(axis=1)  # of equals the first in order
-    order = np.take_along_axis(table, found, axis=1).argsort(axis=1, kind="stable")
-    return np.take_along_axis(found, order, axis=1)
+    columns = np.argpartition(table, k - 1, axis=1)[:, :k]
+    columns.sort(axis=1)  # of equals the first in order
+    order = np.take_along_axis(table, columns, axis=1).argsort(axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
 
 
 def gap_squares(X: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
