@@ -71,8 +71,8 @@ class RowsAround:
 
     def take(self, objects: np.ndarray) -> RowsAround:
         """Some of the objects."""
-        there = None if self.device_rows is None else self.device_rows[objects]
-        return replace(self, X=self.X[objects], codes=self.codes[objects], device_rows=there)
+        device_rows = None if self.device_rows is None else self.device_rows[objects]
+        return replace(self, X=self.X[objects], codes=self.codes[objects], device_rows=device_rows)
 
     def own_radii(self, objects: np.ndarray, code: int) -> np.ndarray:
         """(b,) distances of some objects to one prototype."""
@@ -84,9 +84,9 @@ class RowsAround:
 
     def witnesses(self, members: np.ndarray, code: int, t: int, workers: int) -> Witnesses:
         """LCD and number of witnesses of the members of one cluster."""
-        there = None if self.device_rows is None else self.device_rows[members]
+        device_rows = None if self.device_rows is None else self.device_rows[members]
         rows, center = self.X[members], self.centers[code]
-        return cluster_witnesses(rows, center, t, workers=workers, device_rows=there)
+        return cluster_witnesses(rows, center, t, workers=workers, device_rows=device_rows)
 
     def graph(self, k: int, objects: np.ndarray, n_jobs: int | None) -> NeighbourGraph:
         """The k nearest other objects of some objects."""
@@ -107,8 +107,8 @@ class RowsAround:
     ) -> tuple[np.ndarray, np.ndarray]:
         """(b, t) distances, rising, and positions in ``among`` of the t nearest of these."""
         search = NearestNeighbors(n_neighbors=t, n_jobs=n_jobs).fit(self.X[among])
-        distances, found = search.kneighbors(self.X[objects])
-        return distances, found
+        distances, positions = search.kneighbors(self.X[objects])
+        return distances, positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,10 +164,10 @@ class DistancesAround:
     def nearest(
         self, objects: np.ndarray, among: np.ndarray, t: int, n_jobs: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        found, distances = nearest_in_blocks(
-            lambda part: self.X.block(objects[part], among), len(objects), len(among), t
+        positions, distances = nearest_in_blocks(
+            lambda rows: self.X.block(objects[rows], among), len(objects), len(among), t
         )
-        return distances, found
+        return distances, positions
 
 
 Around: TypeAlias = RowsAround | DistancesAround
@@ -199,13 +199,13 @@ def open_around(
 
 def _medoids(centers: Any, n: int) -> np.ndarray:
     """Positions of the objects that are prototypes."""
-    found = to_numpy(centers, "centers")
-    if found.ndim != 1 or found.dtype.kind not in "iu":
+    medoids = to_numpy(centers, "centers")
+    if medoids.ndim != 1 or medoids.dtype.kind not in "iu":
         raise ValueError(
             "centers must be positions of objects where X holds distances, such as KMedoids' "
-            f"medoid_indices_, got an array of type {found.dtype} and shape {found.shape}."
+            f"medoid_indices_, got an array of type {medoids.dtype} and shape {medoids.shape}."
         )
-    return check_positions("centers", found, n)
+    return check_positions("centers", medoids, n)
 
 
 def _by_class(centers: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -246,8 +246,8 @@ def _around_means(X: PairSpace, codes: np.ndarray, n_clusters: int) -> Distances
 
 def _left(total: np.ndarray, less: np.ndarray, floor: float, size: Any = None) -> np.ndarray:
     """``total`` − ``less``, and 0 where rounding alone may be left of it."""
-    found: np.ndarray = total - less
-    return np.where(found > floor * ((total if size is None else size) + less), found, 0.0)
+    rest: np.ndarray = total - less
+    return np.where(rest > floor * ((total if size is None else size) + less), rest, 0.0)
 
 
 def best_supported(

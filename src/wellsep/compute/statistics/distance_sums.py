@@ -169,12 +169,12 @@ class Sides:
 def provide_pairs(task: Any, wants: list[Want]) -> Steps:
     """Without pairs where the metric knows a way, else from one pass over them."""
     found: dict[Want, list[Any]] = {}
-    for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
-        mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
-        for w in [w for w in mine if w.get("each")]:
-            values = own_sums if w.name == "within_distances" else width_values
-            found[w] = [values(task.subset([m]), w) for m in range(len(task.partitions))]
-        rest = [w for w in mine if w not in found]
+    metrics = {w: find(w.get("metric", "euclidean")) for w in wants}
+    for w in [w for w in wants if w.get("each")]:
+        values = own_sums if w.name == "within_distances" else width_values
+        found[w] = [values(task.subset([m]), w) for m in range(len(task.partitions))]
+    for metric in dict.fromkeys(metrics.values()):
+        rest = [w for w in wants if metrics[w] == metric and w not in found]
         within = [w for w in rest if w.name == "within_distances" and metric.linear]
         widths = [w for w in rest if w.name == "widths" and metric.sums is not None]
         if within:
@@ -315,15 +315,15 @@ def strips(task: Task, metric: Metric) -> Any:
     if space.own_metric is not None and columns_usable(task, metric):
         return column_strips(task, metric)
     if space.one_caller and fused_usable(space.X, metric):
-        found, weights = task.partitions, task.weights
+        n_clusters, weights = task.partitions.n_clusters, task.weights
         X, reach = about_median(space.X)
-        codes = space.asarray(found.codes)
-        distant = cluster_reach(replace(space, X=X, _views={}), codes, found.n_clusters)
-        way = fused_way(X, reach, distant, found.n_clusters, weights is not None)
+        codes = space.asarray(task.partitions.codes)
+        distant = cluster_reach(replace(space, X=X, _views={}), codes, n_clusters)
+        way = fused_way(X, reach, distant, n_clusters, weights is not None)
         if way is not None:
             fused_strips = load("wellsep.compute.kernels.triton_sums").fused_strips
-            rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
-            return fused_strips(X, codes, found.n_clusters, weights, rows_at_once, way)
+            rows_at_once = max(1024, int(budget_bytes() / (32 * int(n_clusters.sum()))))
+            return fused_strips(X, codes, n_clusters, weights, rows_at_once, way)
     if not task.sums_fit:
         return _strip_by_strip(task, metric)
     if metric.cluster_sums is not None and kernels_wanted():
@@ -404,9 +404,9 @@ def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
             sums[codes[a.start], b] += weights[a] @ table
 
     in_rounds(task.space.n_jobs, visit, pair_rounds(len(blocks)))
-    found = np.zeros((len(sums), task.space.n))
-    found[:, order] = sums
-    return found
+    in_given_order = np.zeros((len(sums), task.space.n))
+    in_given_order[:, order] = sums
+    return in_given_order
 
 
 def own_sums(task: Task, wanted: Want) -> np.ndarray:
@@ -415,11 +415,11 @@ def own_sums(task: Task, wanted: Want) -> np.ndarray:
     The smallest of a cluster is its medoid's.
     """
     codes = task.partitions.codes[0]
-    found = np.full(task.space.n, np.nan)
+    own = np.full(task.space.n, np.nan)
     for rows, sums in strips(task, find(wanted.get("metric", "euclidean"))):
-        at = np.flatnonzero(codes[rows] >= 0)
-        found[rows.start + at] = host(sums)[codes[rows][at], at]
-    return found
+        counted = np.flatnonzero(codes[rows] >= 0)
+        own[rows.start + counted] = host(sums)[codes[rows][counted], counted]
+    return own
 
 
 def cut_sums(space: Space, sums: np.ndarray) -> Iterator[tuple[slice, Any]]:

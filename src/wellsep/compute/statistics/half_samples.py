@@ -115,12 +115,12 @@ class Halves(NamedTuple):
             return HalfMoments(counts, total, within, None)
 
         lengths = np.einsum("bkd,bkd->bk", total, total) / safe**2
-        found: list[Any] = [None] * len(pieces)
+        powers: list[Any] = [None] * len(pieces)
 
         def work(g: int) -> None:
             """‖x − v‖^q summed over the members of a group: x·v is a sum over groups, as v is."""
             draws = np.flatnonzero(self.chosen[:, g])
-            found[g] = (draws, np.zeros((len(draws), counts.shape[1])))
+            powers[g] = (draws, np.zeros((len(draws), counts.shape[1])))
             step = max(8, AT_ONCE // max(1, len(draws) * len(partitions)))
             for start in range(pieces[g].start, pieces[g].stop, step):
                 rows = slice(start, min(start + step, pieces[g].stop))
@@ -139,12 +139,12 @@ class Halves(NamedTuple):
                 away = np.where(counted, np.maximum(gap, 0) ** (power / 2), 0.0)
                 table = one_hot(codes[:, rows], n_clusters, None).toarray()
                 for m, (a, b) in enumerate(pairwise(partitions.offsets)):
-                    found[g][1][:, a:b] += away[:, m] @ table[:, a:b]
+                    powers[g][1][:, a:b] += away[:, m] @ table[:, a:b]
 
         in_threads(space.n_jobs, work, range(len(pieces)))
         radii = np.zeros(counts.shape)
-        for draws, part in found:
-            radii[draws] += part
+        for draws, added in powers:
+            radii[draws] += added
         # one object lies on its own mean
         return HalfMoments(counts, total, within, np.where(counts > 1, radii / safe, 0.0))
 
@@ -198,13 +198,13 @@ def _portion(
     # The full sample is one more draw.
     every = np.ones(n_groups, dtype=bool)
     draws = Draws(np.vstack([halves.chosen, every]), np.vstack([counts, size.sum(axis=0)]))
-    parts = _seen_totals(task, wanted, halves.group, seen, draws)
+    by_group = _seen_totals(task, wanted, halves.group, seen, draws)
     totals = np.zeros_like(counts)
-    for which, part in parts:
-        totals[which[:-1]] += part[:-1]
+    for which, widths in by_group:
+        totals[which[:-1]] += widths[:-1]
     if len(seen) < task.space.n:
-        before = np.hstack([one.by_group for one in full])  # (G, ΣK)
-        change = totals - chosen @ np.stack([part[-1] for _, part in parts])
+        before = np.hstack([widths.by_group for widths in full])  # (G, ΣK)
+        change = totals - chosen @ np.stack([widths[-1] for _, widths in by_group])
         codes, group = partitions.codes[:, seen], halves.group[seen]
         looked = chosen @ sums_by_group(codes, partitions.n_clusters, group, n_groups)
         totals = chosen @ before + change * _scale(counts, looked, partitions.offsets)
@@ -298,9 +298,9 @@ def pair_sums_by_group(
             far = metric.finish(xp.full_like(left.square, 2.0), xp)  # type: ignore[misc]
             own = task.partitions.codes[:, objects]
             block = Block(space, slice(0, len(objects)), own, task.partitions.n_clusters)
-            place, at = block.own_clusters
+            cluster, column = block.own_clusters
             itself = xp.where(left.zero & (block.code_index >= 0), far, xp.zeros_like(far))
-            sums[space.index(group[objects])[None], place, at] -= itself
+            sums[space.index(group[objects])[None], cluster, column] -= itself
         return sums
 
     return sums_of
