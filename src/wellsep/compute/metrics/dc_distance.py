@@ -128,10 +128,10 @@ def _joined(edges: np.ndarray, heights: np.ndarray, core: np.ndarray) -> LeafOrd
     for step in reversed(range(n - 1)):
         start[left[step]] = start[n + step]
         start[right[step]] = start[n + step] + size[left[step]]
-    children, first = np.array([left, right], dtype=np.intp), np.array(start, dtype=np.intp)
+    (lefts, rights), places = np.array([left, right], dtype=np.intp), np.array(start, dtype=np.intp)
     gaps = np.empty(n - 1)
-    gaps[first[children[1]] - 1] = heights
-    return LeafOrder(gaps, core, *children, heights, first, np.array(size, dtype=np.intp))
+    gaps[places[rights] - 1] = heights
+    return LeafOrder(gaps, core, lefts, rights, heights, places, np.array(size, dtype=np.intp))
 
 
 def tree_places(min_points: int, space: Space, wide: bool) -> Prepared:
