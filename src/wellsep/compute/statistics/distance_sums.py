@@ -44,11 +44,7 @@ from wellsep.compute.statistics.cluster_moments import (
     noise_of,
     provide_within_squares,
 )
-from wellsep.compute.statistics.silhouette_widths import (
-    WidthTotals,
-    width_totals,
-    widths_from_sums,
-)
+from wellsep.compute.statistics.silhouette_widths import WidthTotals, width_totals, widths_from_sums
 from wellsep.partitions import Partitions
 
 NAMES = ("widths", "within_distances", "between_distances")

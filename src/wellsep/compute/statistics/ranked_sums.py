@@ -13,14 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._threads import (
-    ROWS,
-    cut_rows,
-    in_rounds,
-    merge,
-    one_blas_thread,
-    pair_rounds,
-)
+from wellsep._threads import ROWS, cut_rows, in_rounds, merge, one_blas_thread, pair_rounds
 from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.data.rows import Space
 from wellsep.compute.engine.kernel_choice import device_usable
