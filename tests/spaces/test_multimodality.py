@@ -95,6 +95,11 @@ def test_whitened_features_are_sent_to_distances():
     assert multimodality(white, projection="distances").defined
 
 
+def test_the_gap_of_equal_eigenvalues_is_zero_without_a_sign():
+    square = multimodality([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    assert "The relative gap is 0.0e+00." in square.explain()
+
+
 def test_a_constant_column_switches_scaling_off_and_is_named():
     X = np.column_stack([blobs(), np.full(240, 0.1)])
     answer = multimodality(X, projection="pca-scaled")

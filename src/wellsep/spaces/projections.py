@@ -119,18 +119,18 @@ def principal_components(X: np.ndarray, n_components: int, *, scale: bool) -> Co
 
 
 def _leading(moments: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The largest k eigenvalues above rounding, descending, and their vectors.
+    """The largest k eigenvalues above rounding, descending; their vectors; their relative gaps.
 
-    And how far each lies above the next, relative to itself; NaN where it is 0.
+    A gap says how far an eigenvalue lies above the next, relative to itself; NaN where it is 0.
     """
     values, vectors = leading_eigenpairs(moments, k + 1)
-    values = np.maximum(values, 0.0)
+    values = np.append(np.maximum(values, 0.0), 0.0)
     used = max(1, min(k, int(np.count_nonzero(values > RANK * values[0]))))
-    vectors = vectors[:, :used]
+    values, following, vectors = values[:used], values[1 : used + 1], vectors[:, :used]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(used)])
     with np.errstate(invalid="ignore"):
-        gaps = -np.diff(values, append=0.0) / values
-    return values[:used], vectors * signs, gaps[:used]
+        gaps: np.ndarray = (values - following) / values
+    return values, vectors * signs, gaps
 
 
 def _blocks(length: int, width: int) -> Iterator[slice]:
