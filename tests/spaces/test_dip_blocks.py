@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from wellsep.compute.engine import kernel_choice
 from wellsep.spaces import dip_statistic, dip_test
+from wellsep.spaces.dip import nearest_unimodal
 from wellsep.spaces.dip_hulls import BLOCK, FEW, MANY, dip_of_steps, majorant, minorant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,6 +102,25 @@ def test_the_compiled_twin_finds_the_same_dip_and_interval(kind, n, monkeypatch)
     plain = dip_test(x)
     assert compiled.statistic == pytest.approx(plain.statistic, abs=1e-15)
     assert compiled.modal_interval == plain.modal_interval
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("exponent", [-1074, 1014])
+def test_whole_numbers_have_the_same_dip_in_the_smallest_and_largest_unit(
+    exponent, compiled, monkeypatch
+):
+    if compiled:
+        pytest.importorskip("numba", reason="the compiled twin is the extra `fast`")
+    monkeypatch.setenv("WELLSEP_KERNELS", "1" if compiled else "0")
+    monkeypatch.setattr(kernel_choice, "PAYS_FROM", 0)
+    x = np.random.default_rng(0).integers(-500, 500, 300).astype(float)
+    unit = 2.0**exponent
+    whole, scaled = dip_test(x), dip_test(x * unit)
+    assert scaled.statistic == whole.statistic
+    assert scaled.modal_interval == tuple(end * unit for end in whole.modal_interval)
+    (heights, places), (same, moved) = nearest_unimodal(x), nearest_unimodal(x * unit)
+    assert (same == heights).all()
+    assert (moved == places * unit).all()
 
 
 def test_a_sample_is_never_changed(monkeypatch):

@@ -170,12 +170,12 @@ def nearest_unimodal(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> heights.round(3).tolist(), places.tolist()
     ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 1.0, 1.0, 2.0, 5.0])
     """
-    distinct, below, upto = steps_of(np.sort(values))
+    distinct, below, upto, factor = steps_of(np.sort(values))
     dip = dip_of_steps(distinct, below, upto)
     left = minorant(distinct[: dip.first + 1], below[: dip.first + 1])
     right = dip.last + majorant(distinct[dip.last :], upto[dip.last :])
     heights = np.maximum.accumulate(np.append(below[left], upto[right] - dip.height))
-    return heights / heights[-1], distinct[np.append(left, right)]
+    return heights / heights[-1], distinct[np.append(left, right)] / factor
 
 
 @dataclass(frozen=True, eq=False)

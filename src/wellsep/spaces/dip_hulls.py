@@ -10,6 +10,7 @@ for all of it, and a large sample costs little more than reading each of its blo
 
 from __future__ import annotations
 
+from math import frexp, ldexp
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 BLOCK = 16  # points that are kept or dropped together
 FEW = 64  # points that a scan in plain Python takes faster than NumPy's calls begin
 MANY = 4096  # points from which sorting out blocks is faster than looking at every point
-HUGE = 1e300  # beyond it values are halved twice, so that their differences stay finite
+REACH = 960  # values are brought below 2**960: no difference, product or slope overflows there
 
 Knots = tuple[np.ndarray, np.ndarray]  # places and heights of the vertices of a hull
 
@@ -154,23 +155,27 @@ def dip_of_steps(v: np.ndarray, below: np.ndarray, upto: np.ndarray) -> Dip:
     return Dip(height, first, last)
 
 
-def steps_of(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The distinct values of an ordered sample, and how many objects are below and up to each."""
-    n = len(ordered)
-    new = ordered[1:] != ordered[:-1]
+def steps_of(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """The distinct values of an ordered sample, and how many objects are below and up to each.
+
+    The values come multiplied by a power of two, which is the last that is returned.
+    """
+    n, largest = len(ordered), max(-ordered.item(0), ordered.item(-1))
+    factor = ldexp(1.0, min(REACH - frexp(largest)[1], REACH))
+    v = ordered * factor
+    new = v[1:] != v[:-1]
     if new.all():
-        return ordered, np.arange(0.0, n), np.arange(1.0, n + 1.0)
+        return v, np.arange(0.0, n), np.arange(1.0, n + 1.0), factor
     begins = np.concatenate(([0], np.flatnonzero(new) + 1))
     steps = np.append(begins, n).astype(np.float64)
-    return ordered[begins], steps[:-1], steps[1:]
+    return v[begins], steps[:-1], steps[1:], factor
 
 
 def dips_of_rows(rows: np.ndarray) -> np.ndarray:
     """Of each row of ascending values: twice the dip, in objects, and the modal interval."""
     dips = np.empty((len(rows), 3))
     for r, row in enumerate(rows):
-        v, below, upto = steps_of(row)
-        huge = max(-v.item(0), v.item(-1)) > HUGE
-        height, first, last = dip_of_steps(v * 0.25 if huge else v, below, upto)
-        dips[r] = height, v[first], v[last]
+        v, below, upto, factor = steps_of(row)
+        height, first, last = dip_of_steps(v, below, upto)
+        dips[r] = height, v[first] / factor, v[last] / factor
     return dips

@@ -5,10 +5,12 @@ The steps are those of dip_hulls.py, where the reasons stand; the sign is −1 f
 
 from __future__ import annotations
 
+from math import frexp, ldexp
+
 import numpy as np
 from numba import njit
 
-from wellsep.spaces.dip_hulls import BLOCK, HUGE
+from wellsep.spaces.dip_hulls import BLOCK, REACH
 
 
 @njit(cache=True, error_model="numpy")
@@ -131,7 +133,7 @@ def dip_of_steps(
 def dips_of_rows(rows: np.ndarray) -> np.ndarray:
     """Of each row of ascending values: twice the dip, in objects, and the modal interval.
 
-    The distinct values of a row are moved to its beginning.
+    The distinct values of a row are moved to its beginning, multiplied as in `steps_of`.
     """
     n = rows.shape[1]
     steps = np.empty(n + 1)
@@ -140,17 +142,15 @@ def dips_of_rows(rows: np.ndarray) -> np.ndarray:
     steps[0], steps[1] = 0.0, 1.0
     for r in range(rows.shape[0]):
         v = rows[r]
-        unit = 0.25 if max(-v[0], v[n - 1]) > HUGE else 1.0
-        if unit < 1:
-            v *= unit
+        factor = ldexp(1.0, min(REACH - frexp(max(-v[0], v[n - 1]))[1], REACH))
         k = 0
-        before = v[0]
+        before = v[0] = v[0] * factor
         for i in range(1, n):  # without a branch, which ties would make hard to foresee
-            value = v[i]
+            value = v[i] * factor
             k += value != before
             v[k], steps[k + 1], before = value, i + 1.0, value
         k += 1
         height, first, last = dip_of_steps(v[:k], steps[:k], steps[1 : k + 1], scratch)
         # One by one: a row from a tuple takes numba four seconds more to compile.
-        dips[r, 0], dips[r, 1], dips[r, 2] = height, v[first] / unit, v[last] / unit
+        dips[r, 0], dips[r, 1], dips[r, 2] = height, v[first] / factor, v[last] / factor
     return dips
