@@ -48,11 +48,12 @@ def _wants_c_index(variant: str = "hubert-levin", metric: Any = "euclidean") -> 
     "index and may prefer corrupted labels.",
 )
 def _c_index(
-    within: float, *, variant: str = "hubert-levin", metric: Any = "euclidean", **found: Any
+    within: float, *, variant: str = "hubert-levin", metric: Any = "euclidean", **statistics: Any
 ) -> float:
+    """The other statistics are those that `_wants_c_index` names for this variant."""
     if variant == "nbclust":
-        return _nbclust(within, **found)
-    count, total, smallest, largest = found["selected"]
+        return _nbclust(within, **statistics)
+    count, total, smallest, largest = statistics["selected"]
     if not largest - smallest > 1e-14 * largest:
         raise UndefinedIndex(
             "all distances are equal" if count < total else "all pairs lie within clusters"

@@ -368,10 +368,10 @@ def margins_and_cfq(
     centers = centers[np.isin(partition.classes[0], counted.classes[0])]
     space, wanted, each = open_space(X), _wants_cfq(), want("margins", each=True)
     task = Task(space, counted, weights, (centers / space.unit,))
-    found = gather(task, [*wanted.values(), each])
-    quality, values = np.nan, found[each][0]
+    statistics = gather(task, [*wanted.values(), each])
+    quality, values = np.nan, statistics[each][0]
     with suppress(UndefinedIndex):
-        quality = float(_cfq(**{name: found[w][0] for name, w in wanted.items()}))
+        quality = float(_cfq(**{name: statistics[w][0] for name, w in wanted.items()}))
     return np.where(np.isinf(values), np.nan, values) * space.unit, quality
 
 

@@ -148,42 +148,42 @@ def _generalized_dunn(
     separation: str = "average",
     diameter: str = "average",
     metric: Any = "euclidean",
-    **found: Any,
+    **statistics: Any,
 ) -> float:
-    """``found`` holds the statistics that this separation and this diameter need."""
+    """The other statistics are those that this separation and this diameter need."""
     if separation == "single":  # the numbers are Bezdek and Pal's: δ1
-        apart = found["nearest"]
+        apart = statistics["nearest"]
     elif separation in ("complete", "hausdorff"):  # δ2, δ6
-        apart = found["linkage"]
+        apart = statistics["linkage"]
     else:
-        table = _separations(separation, clusters, found)
+        table = _separations(separation, clusters, statistics)
         apart = float(table[~np.eye(len(table), dtype=bool)].min())
     if diameter == "complete":
-        return _ratio(apart, found["farthest"])
-    return _ratio(apart, float(_diameters(diameter, clusters, found).max()))
+        return _ratio(apart, statistics["farthest"])
+    return _ratio(apart, float(_diameters(diameter, clusters, statistics).max()))
 
 
-def _separations(name: str, clusters: Clusters, found: dict[str, Any]) -> np.ndarray:
+def _separations(name: str, clusters: Clusters, statistics: dict[str, Any]) -> np.ndarray:
     """(K, K) distances of clusters."""
     mass = clusters.mass
     check_square(len(mass))
     if name == "average":  # δ3
-        return found["sums"] / np.outer(mass, mass)
+        return statistics["sums"] / np.outer(mass, mass)
     if name == "centroid":  # δ4
         return centre_distances(clusters.centers)
     if name == "own-centroids":  # GDI5j of clusterCrit and genieclust
-        totals = np.broadcast_to(mass * found["radii"], (len(mass),) * 2)
+        totals = np.broadcast_to(mass * statistics["radii"], (len(mass),) * 2)
     else:  # δ5: to the centroid of the other
-        totals = found["to_centres"]
+        totals = statistics["to_centres"]
     return (totals + totals.T) / (mass[:, None] + mass)
 
 
-def _diameters(name: str, clusters: Clusters, found: dict[str, Any]) -> np.ndarray:
+def _diameters(name: str, clusters: Clusters, statistics: dict[str, Any]) -> np.ndarray:
     """(K,); 0 for a cluster of one object."""
     if name == "centroid":  # Δ3
-        return 2 * found["radii"]
+        return 2 * statistics["radii"]
     ordered_pairs = clusters.mass * (clusters.mass - 1)
-    total = np.diagonal(found["sums"])  # every pair twice
+    total = np.diagonal(statistics["sums"])  # every pair twice
     mean = np.divide(total, ordered_pairs, out=np.zeros_like(total), where=ordered_pairs > 0)
     return mean / 2 if name == "half-average" else mean  # Δ2
 

@@ -18,46 +18,46 @@ from wellsep.partitions import Partitions, shared_cells
 def _codes(labels_true: Any, labels_pred: Any) -> np.ndarray:
     """(2, n) codes of both; -1 is a name like any other here."""
     truth = as_labels(labels_true, "labels_true")
-    found = as_labels(labels_pred, "labels_pred")
-    if len(truth) != len(found):
+    predicted = as_labels(labels_pred, "labels_pred")
+    if len(truth) != len(predicted):
         raise ValueError(
-            f"labels_pred must have one entry per object ({len(truth)}), got {len(found)}. "
+            f"labels_pred must have one entry per object ({len(truth)}), got {len(predicted)}. "
             "Found input variables with inconsistent numbers of samples: "
-            f"[{len(truth)}, {len(found)}]"  # scikit-learn's sentence, which programs look for
+            f"[{len(truth)}, {len(predicted)}]"  # scikit-learn's sentence, which programs look for
         )
     if not len(truth):
         return np.empty((2, 0), np.int32)
-    both = {"labels_true": truth, "labels_pred": found}
+    both = {"labels_true": truth, "labels_pred": predicted}
     return Partitions.from_labels(both, noise="cluster").codes
 
 
 def contingency(labels_true: Any, labels_pred: Any) -> Any:
     """(classes, clusters) counts as a sparse table: at most n of its cells are filled."""
-    truth, found = _codes(labels_true, labels_pred)
+    truth, predicted = _codes(labels_true, labels_pred)
     if not len(truth):
         raise ValueError("labels_true must hold at least one label, got none.")
-    shape = int(truth.max()) + 1, int(found.max()) + 1
-    cells, counts = shared_cells(truth, found, *shape)
+    shape = int(truth.max()) + 1, int(predicted.max()) + 1
+    cells, counts = shared_cells(truth, predicted, *shape)
     return sp.csr_array((counts, np.divmod(cells, shape[1])), shape=shape)
 
 
 def adjusted_rand(counts: PairCounts) -> np.ndarray:
     """(M, M) adjusted Rand index: pairs together in both, above chance, over what each has."""
     pairs = (counts.squares - counts.n) / 2.0
-    own = np.diag(pairs)
-    chance = np.multiply.outer(own, own) / max(counts.n * (counts.n - 1) / 2.0, 1.0)
-    above = (own[:, None] + own) / 2 - chance
+    each = np.diag(pairs)  # (M,) pairs that are together in a partition
+    chance = np.multiply.outer(each, each) / max(counts.n * (counts.n - 1) / 2.0, 1.0)
+    above = (each[:, None] + each) / 2 - chance
     trivial = above == 0  # both consist of singletons, or of one cluster
-    found = np.where(trivial, 1.0, (pairs - chance) / np.where(trivial, 1.0, above))
-    return _one_where_equal(found, counts)
+    index = np.where(trivial, 1.0, (pairs - chance) / np.where(trivial, 1.0, above))
+    return _one_where_equal(index, counts)
 
 
 def normalized_information(counts: PairCounts, *, average: str = "arithmetic") -> np.ndarray:
     """(M, M) mutual information of all pairs divided by an average of their entropies."""
     entropy = counts.entropies()
     mean = AVERAGES[average](entropy[:, None], entropy)
-    found = np.where(mean > 0, counts.information() / np.where(mean > 0, mean, 1.0), 0.0)
-    return _one_where_equal(np.minimum(found, 1.0), counts)
+    share = np.where(mean > 0, counts.information() / np.where(mean > 0, mean, 1.0), 0.0)
+    return _one_where_equal(np.minimum(share, 1.0), counts)
 
 
 def adjusted_information(counts: PairCounts, *, average: str = "arithmetic") -> np.ndarray:
@@ -65,15 +65,15 @@ def adjusted_information(counts: PairCounts, *, average: str = "arithmetic") -> 
     entropy, chance = counts.entropies(), counts.chance_information()
     above = AVERAGES[average](entropy[:, None], entropy) - chance
     trivial = np.abs(above) < 1e-12
-    found = np.where(trivial, 1.0, (counts.information() - chance) / np.where(trivial, 1.0, above))
-    lump = entropy == 0  # one cluster tells nothing of any other partition
-    return _one_where_equal(np.where(lump[:, None] | lump, 0.0, found), counts)
+    index = np.where(trivial, 1.0, (counts.information() - chance) / np.where(trivial, 1.0, above))
+    single = entropy == 0  # one cluster tells nothing of any other partition
+    return _one_where_equal(np.where(single[:, None] | single, 0.0, index), counts)
 
 
-def _one_where_equal(found: np.ndarray, counts: PairCounts) -> np.ndarray:
+def _one_where_equal(agreement: np.ndarray, counts: PairCounts) -> np.ndarray:
     """Exactly 1 for equal partitions, without rounding."""
     first = counts.first_equal
-    return np.where(first[:, None] == first, 1.0, found)
+    return np.where(first[:, None] == first, 1.0, agreement)
 
 
 AVERAGES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -93,7 +93,7 @@ AGREEMENTS: dict[str, Callable[[PairCounts], np.ndarray]] = {
 def _agreement(
     of_counts: Callable[..., np.ndarray], labels_true: Any, labels_pred: Any, **options: Any
 ) -> float:
-    """What a function of the counts finds for two labellings; 1 for two of no objects."""
+    """One of the functions above for two labellings; 1 for two of no objects."""
     codes = _codes(labels_true, labels_pred)
     if not codes.size:
         return 1.0

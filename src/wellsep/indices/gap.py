@@ -45,7 +45,7 @@ class GapStatistic(Views, row_names="k"):
         The smallest k whose gap is not beaten by the next one by more than that one's error
         (the one-standard-error rule), or the k of the largest gap if there is none.
     decided : bool
-        Whether there is one. If not, a larger k may be worth a try.
+        Whether the rule was met. If not, a larger k may be worth a try.
     reference : str
     """
 
@@ -142,19 +142,19 @@ def gap_statistic(
     rng = check_generator(random_state)
 
     data, unit = in_safe_units(data)
-    own = _log_within(data, ks, model, rng)
+    log_within = _log_within(data, ks, model, rng)
     draw = ReferenceBox(data, reference)
-    others = np.array([_log_within(draw(rng), ks, model, rng) for _ in range(n_references)])
-    gap, error = gaps(own, others)
+    references = np.array([_log_within(draw(rng), ks, model, rng) for _ in range(n_references)])
+    gap, error = gaps(log_within, references)
     best, decided = one_error_rule(ks, gap, error)
-    scale = 2 * np.log(unit)
-    return GapStatistic(ks, gap, error, own + scale, others + scale, best, decided, reference)
+    log_within, references = (logs + 2 * np.log(unit) for logs in (log_within, references))
+    return GapStatistic(ks, gap, error, log_within, references, best, decided, reference)
 
 
-def gaps(own: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gaps(log_within: np.ndarray, references: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Gap(k) and s(k) from ln W(k) of the data (K,) and of the references (B, K)."""
-    gap: np.ndarray = others.mean(axis=0) - own
-    return gap, others.std(axis=0) * np.sqrt(1 + 1 / len(others))
+    gap: np.ndarray = references.mean(axis=0) - log_within
+    return gap, references.std(axis=0) * np.sqrt(1 + 1 / len(references))
 
 
 def one_error_rule(ks: np.ndarray, gap: np.ndarray, error: np.ndarray) -> tuple[int, bool]:
@@ -166,7 +166,7 @@ def one_error_rule(ks: np.ndarray, gap: np.ndarray, error: np.ndarray) -> tuple[
 def gain_over_one(gap: np.ndarray, error: np.ndarray) -> np.ndarray:
     """(Gap(k) − Gap(1)) / s(k) for every k but the first, which must be 1."""
     gain = gap[1:] - gap[0]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         return np.divide(gain, error[1:], out=np.zeros_like(gain), where=gain != 0.0)
 
 
@@ -174,8 +174,7 @@ def within_sums(X: Any, labels: Any, weights: np.ndarray | None = None) -> np.nd
     """W of one or several partitions: the sum of squares within their clusters."""
     wanted = want("within")
     task = Task(open_space(X), Partitions.from_labels(labels), weights)
-    found = gather(task, [wanted])[wanted]
-    return np.array([float(one.sum()) for one in found])
+    return np.array([float(squares.sum()) for squares in gather(task, [wanted])[wanted]])
 
 
 def _log_within(X: np.ndarray, ks: np.ndarray, model: Any, rng: np.random.Generator) -> np.ndarray:

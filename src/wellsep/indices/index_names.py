@@ -43,9 +43,9 @@ def parse_indices(
             raise TypeError(f"{what} must be names or (name, parameters) pairs, got {shown(spec)}.")
         name, given = (spec, {}) if isinstance(spec, str) else spec
         if name not in INDICES:
-            known = (*INDICES, *besides)
+            names = (*INDICES, *besides)
             raise ValueError(
-                f"{what} must be among {', '.join(known)}; got {shown(name)}{meant(name, known)}"
+                f"{what} must be among {', '.join(names)}; got {shown(name)}{meant(name, names)}"
             )
         index = INDICES[name]
         usual = ACE_CONVENTION.get(name, {}) if convention == "ace" else {}
@@ -64,13 +64,13 @@ def takes_distances(index: Index, params: Mapping[str, Any]) -> bool:
 
 def _refuse_mixture(asked: list[ParsedIndex]) -> None:
     """X cannot be distances for one index and coordinates for another."""
-    plain = [one for one in asked if not takes_distances(*one)]
-    metrics = {find(one[1]["metric"]) for one in asked if takes_distances(*one)}
+    of_rows = [(index, params) for index, params in asked if not takes_distances(index, params)]
+    metrics = {find(params["metric"]) for index, params in asked if takes_distances(index, params)}
     if len(metrics) > 1:
         names = " and ".join(sorted(repr(entry.name) for entry in metrics))
         raise ValueError(f"indices must agree on what X is, got the metrics {names}.")
-    if metrics and plain:
-        index, params = plain[0]
+    if metrics and of_rows:
+        index, params = of_rows[0]
         raise ValueError(
             f"indices must all have metric={next(iter(metrics)).name!r} where one has, got "
             f"{index.label(params)!r}, which needs coordinates; score it apart."

@@ -86,9 +86,9 @@ class Index:
         check_mapping("given", given)
         unknown = sorted(set(check_names("given", list(given))) - set(self.params))
         if unknown:
-            known = ", ".join(self.params) or "none"
+            names = ", ".join(self.params) or "none"
             raise ValueError(
-                f"parameters of {self.name!r} must be among: {known}; got {unknown[0]!r}."
+                f"parameters of {self.name!r} must be among: {names}; got {unknown[0]!r}."
             )
         if "metric" in given:
             find(given["metric"])  # refuses what is no metric
@@ -134,8 +134,7 @@ class Registry(Mapping[str, Index]):
 
     def __getitem__(self, name: str) -> Index:
         if name not in self._entries and name not in self:
-            known = ", ".join(self)
-            raise KeyError(f"index must be one of {known}, got {name!r}")
+            raise KeyError(f"index must be one of {', '.join(self)}, got {name!r}")
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
@@ -255,7 +254,7 @@ def register_index(
     citation : str
         The paper that proposes it.
     price : {None, "zero", "variance", "inverse"}
-        What noise costs under ``noise="penalize"``, see the guide on noise; if None, it is refused.
+        What noise costs under ``noise="penalize"`` (see the guide on noise); None refuses noise.
     overwrite : bool
         Replace an index of the same name instead of raising.
 

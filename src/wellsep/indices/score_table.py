@@ -45,8 +45,8 @@ class PartitionScores(Views, row_names="partition"):
         check_choice("index", index, self.indices)
         if isinstance(name, numbers.Integral):
             name = self.names[check_count("name", name, -len(self.names), len(self.names) - 1)]
-        known: str = check_choice("name", name, self.names)
-        return self.reasons.get((known, index))
+        partition: str = check_choice("name", name, self.names)
+        return self.reasons.get((partition, index))
 
     def column(self, index: str) -> np.ndarray:
         """The values of one index, one per partition."""

@@ -140,14 +140,14 @@ def open_task(
 def _with_centers(task: AnyTask, centers: Any, given: Partitions) -> AnyTask:
     """The task with these centres, one per cluster of the given partition, in place of means."""
     table: np.ndarray = check_data(to_numpy(centers, "centers"), name="centers").astype(np.float64)
-    known, shape = given.classes[0], (len(given.classes[0]), task.space.d)
+    classes, shape = given.classes[0], (len(given.classes[0]), task.space.d)
     if table.shape != shape:
         raise ValueError(
             f"centers must have one row per cluster and X's columns, {shape}, "
             f"got {table.shape}; rows follow the sorted labels."
         )
-    kept = np.isin(known, task.partitions.classes[0])
-    return task._replace(centers=(table[kept] / task.space.unit,))
+    table = table[np.isin(classes, task.partitions.classes[0])]  # the others have no weight
+    return task._replace(centers=(table / task.space.unit,))
 
 
 def _task_on_dask(
@@ -197,8 +197,8 @@ def drop_weightless(partitions: Partitions, weights: np.ndarray) -> Partitions:
     if (weights > 0).all():
         return partitions
     bare = replace(partitions, codes=np.where(weights > 0, partitions.codes, -1))
-    kept = bare.take(np.arange(bare.n_objects))
-    return replace(kept, coverage=partitions.coverage)
+    counted = bare.take(np.arange(bare.n_objects))
+    return replace(counted, coverage=partitions.coverage)
 
 
 def evaluate_and_keep(
@@ -218,20 +218,20 @@ def evaluate_and_keep(
             reasons[m, i] = reason
         else:
             defined.setdefault(m, []).append(i)
-    kept: list[Any] = [None] * len(partitions)
+    extra: list[Any] = [None] * len(partitions)  # the statistic `keep` of each partition
     if defined:
-        some = task if len(defined) == len(partitions) else task.subset(list(defined))
+        scored = task if len(defined) == len(partitions) else task.subset(list(defined))
         needs = [index.wants(**params) for index, params in asked]
         noisiest = int(partitions.coverage.argmin())
         prices = [index.price_for(partitions, noisiest) for index, _ in asked]
         wants = [w for wanted in (*needs, *(p.wants for p in prices)) for w in wanted.values()]
-        found = gather(some, wants if keep is None else [*wants, keep])
+        statistics = gather(scored, wants if keep is None else [*wants, keep])
         for place, m in enumerate(defined):  # a partition, and where its statistics are
-            kept[m] = None if keep is None else found[keep][place]
+            extra[m] = None if keep is None else statistics[keep][place]
             for i in defined[m]:
                 try:
                     price = asked[i][0].price_for(partitions, m)
-                    values[m, i] = _value(asked[i], needs[i], price, found, place)
+                    values[m, i] = _value(asked[i], needs[i], price, statistics, place)
                 except UndefinedIndex as error:
                     reasons[m, i] = str(error)
     scores = PartitionScores(
@@ -243,16 +243,18 @@ def evaluate_and_keep(
         n_clusters=partitions.n_clusters,
         reasons={(partitions.names[m], labels[i]): why for (m, i), why in reasons.items()},
     )
-    return scores, kept
+    return scores, extra
 
 
-def _value(asked: ParsedIndex, needs: dict[str, Want], price: Price, found: Any, place: int) -> Any:
+def _value(
+    asked: ParsedIndex, needs: Mapping[str, Want], price: Price, statistics: Any, place: int
+) -> Any:
     """The formula on the statistics of one partition; noise is paid for where it has a price."""
     index, params = asked
-    value = index.formula(**{name: found[w][place] for name, w in needs.items()}, **params)
+    value = index.formula(**{name: statistics[w][place] for name, w in needs.items()}, **params)
     if not price.wants:
         return value
-    return price.apply(value, {name: found[w][place] for name, w in price.wants.items()})
+    return price.apply(value, {name: statistics[w][place] for name, w in price.wants.items()})
 
 
 def _not_scorable(partitions: Partitions, m: int, index: Index) -> str:
@@ -311,8 +313,8 @@ def score_one(
                 "are 2 to n_samples - 1 (inclusive)"
             )
         needs, price = index.wants(**full), index.price_for(task.partitions, 0)
-        found = gather(task, [*needs.values(), *price.wants.values()])
-        return float(_value((index, full), needs, price, found, 0))
+        statistics = gather(task, [*needs.values(), *price.wants.values()])
+        return float(_value((index, full), needs, price, statistics, 0))
     except UndefinedIndex as error:
         if undefined == "nan":
             return float("nan")
@@ -346,8 +348,8 @@ def draw_objects(
     if len(vector) != n:
         raise ValueError(f"labels must have one entry per object ({n}), got {len(vector)}.")
     weights = check_weights(sample_weight, n)
-    part = X.take(chosen) if isinstance(X, PairSpace) else X[chosen]
-    return part, vector[chosen], None if weights is None else weights[chosen], metric
+    X = X.take(chosen) if isinstance(X, PairSpace) else X[chosen]
+    return X, vector[chosen], None if weights is None else weights[chosen], metric
 
 
 def one_task(
@@ -397,8 +399,8 @@ def statistics_of_one(task: AnyTask, index: Index, params: dict[str, Any]) -> di
     if not len(task.partitions.classes[0]):
         raise UndefinedIndex("no object is counted.")
     wanted = index.wants(**params)
-    found = gather(task, wanted.values())
-    return {name: found[w][0] for name, w in wanted.items()}
+    statistics = gather(task, wanted.values())
+    return {name: statistics[w][0] for name, w in wanted.items()}
 
 
 def values_of_objects(task: AnyTask, wanted: Want) -> Any:

@@ -24,14 +24,13 @@ def average_widths(widths: WidthTotals, average: str) -> Score:
     """Mean over objects, or mean over clusters of the clusters' means; one for each sample."""
     check_choice("average", average, ("point", "cluster"))
     totals, mass, _ = widths
-    found: Score
     if average == "point":
-        found = totals.sum(axis=-1) / mass.sum(axis=-1)
+        counts = mass
     else:
-        present = mass > 0  # a cluster may be missing from a sample
-        means = np.divide(totals, mass, out=np.zeros_like(totals), where=present)
-        found = means.sum(axis=-1) / present.sum(axis=-1)
-    return found
+        counts = mass > 0  # a cluster may be missing from a sample
+        totals = np.divide(totals, mass, out=np.zeros_like(totals), where=counts)
+    mean: Score = totals.sum(axis=-1) / counts.sum(axis=-1)
+    return mean
 
 
 def _wants_silhouette(
