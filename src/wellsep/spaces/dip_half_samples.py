@@ -40,12 +40,12 @@ def half_dips(
     distinct = draws[first]
     if has_columns(X) and projection in ("pca", "pca-scaled") and d <= min(WIDEST, n // 2):
         scale = projection == "pca-scaled"
-        found = _by_moments(X, halves, distinct, scale, effective_jobs(n_jobs))
+        pvalues = _by_moments(X, halves, distinct, scale, effective_jobs(n_jobs))
     else:
         rows = (take_objects(X, halves.objects(draw)) for draw in distinct)
         tests = (multimodality(x, projection=projection, random_state=0) for x in rows)
-        found = np.array([test.pvalue for test in tests])
-    return found[again.reshape(-1)]
+        pvalues = np.array([test.pvalue for test in tests])
+    return pvalues[again.reshape(-1)]
 
 
 def _by_moments(
@@ -67,8 +67,8 @@ def _by_moments(
 
     def test(start: int) -> None:
         """Half-samples with equally many objects are tested together."""
-        part = np.arange(start, min(start + AT_ONCE, len(draws)))
-        chosen = halves.chosen[draws[part]]
+        batch = np.arange(start, min(start + AT_ONCE, len(draws)))
+        chosen = halves.chosen[draws[batch]]
         constant = np.stack([low[c].min(axis=0) == high[c].max(axis=0) for c in chosen])
         n, total = chosen @ size, chosen @ sums
         covariance = np.tensordot(chosen.astype(float), squares, axes=1)
@@ -81,7 +81,7 @@ def _by_moments(
                 [np.concatenate([z[:, i] for z, c in zip(projected, chosen[i], strict=True) if c])
                  for i in alike]
             )  # fmt: skip
-            pvalues[part[alike]] = dip_tests(table)
+            pvalues[batch[alike]] = dip_tests(table)
 
     # small matrices: threads of BLAS would only wait for each other
     in_threads(jobs, describe, range(n_groups))

@@ -47,16 +47,16 @@ def minorant(v: np.ndarray, y: np.ndarray, sign: float = 1.0) -> np.ndarray:
         rough, knots = _rough(v[ends], y[ends], ends)
         under = y < np.interp(v, *knots)
         under[rough] = True
-        kept = np.flatnonzero(under)
-        return _pare(kept, v[kept], y[kept])
-    at, level = sign * v[ends], sign * y[ends]
-    rough, knots = _rough(at, level, ends)
+        points = np.flatnonzero(under)
+        return _pare(points, v[points], y[points])
+    v_ends, y_ends = sign * v[ends], sign * y[ends]
+    rough, knots = _rough(v_ends, y_ends, ends)
     # A block that begins above the end of its piece of the rough minorant is above it throughout.
-    inside = _members(ends[:-1][level[:-1] < np.interp(at[1:], *knots)], n)
+    inside = _members(ends[:-1][y_ends[:-1] < np.interp(v_ends[1:], *knots)], n)
     under = sign * y[inside] < np.interp(sign * v[inside], *knots)
-    kept = np.concatenate((rough, inside[under]))
-    kept.sort()
-    return _pare(kept, sign * v[kept], sign * y[kept])
+    points = np.concatenate((rough, inside[under]))
+    points.sort()
+    return _pare(points, sign * v[points], sign * y[points])
 
 
 def majorant(v: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -64,10 +64,10 @@ def majorant(v: np.ndarray, y: np.ndarray) -> np.ndarray:
     return len(v) - 1 - minorant(v[::-1], y[::-1], -1.0)[::-1]
 
 
-def _rough(at: np.ndarray, level: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, Knots]:
-    """The minorant of a few of the points. That of all lies nowhere above it."""
-    vertices = minorant(at, level)
-    return ends[vertices], (at[vertices], level[vertices])
+def _rough(v: np.ndarray, y: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, Knots]:
+    """The minorant of the points ``ends``, at (v, y). That of all points lies nowhere above it."""
+    vertices = minorant(v, y)
+    return ends[vertices], (v[vertices], y[vertices])
 
 
 def _members(starts: np.ndarray, n: int) -> np.ndarray:
@@ -76,22 +76,22 @@ def _members(starts: np.ndarray, n: int) -> np.ndarray:
     return inside[: np.searchsorted(inside, n)]
 
 
-def _pare(kept: np.ndarray, v: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Those of the points ``kept``, at (v, y), that are vertices of their convex minorant."""
-    while len(kept) > FEW:
+def _pare(points: np.ndarray, v: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Those of the points, at (v, y), that are vertices of their convex minorant."""
+    while len(points) > FEW:
         dv, dy = v[1:] - v[:-1], y[1:] - y[:-1]
         # A point on or above the chord of its neighbours is no vertex, whatever becomes of them,
         # so one pass may drop all such points together.
-        vertex = np.ones(len(kept), dtype=bool)
+        vertex = np.ones(len(points), dtype=bool)
         np.less(dy[:-1] * dv[1:], dy[1:] * dv[:-1], out=vertex[1:-1])
-        n_dropped = len(kept) - int(np.count_nonzero(vertex))
+        n_dropped = len(points) - int(np.count_nonzero(vertex))
         if n_dropped == 0:
-            return kept
-        passes_pay = n_dropped * 8 >= len(kept)  # else one scan keeps the whole linear
-        kept, v, y = kept[vertex], v[vertex], y[vertex]
+            return points
+        passes_pay = n_dropped * 8 >= len(points)  # else one scan keeps the whole linear
+        points, v, y = points[vertex], v[vertex], y[vertex]
         if not passes_pay:
             break
-    return kept[_scan(v.tolist(), y.tolist())]
+    return points[_scan(v.tolist(), y.tolist())]
 
 
 def _scan(v: list[float], y: list[float]) -> list[int]:
@@ -138,14 +138,14 @@ def dip_of_steps(v: np.ndarray, below: np.ndarray, upto: np.ndarray) -> Dip:
         (xg, low_g), (xm, high_m) = (x[g], low[g]), (x[m], high[m])
         apart_g = np.interp(xg, xm, high_m) - low_g
         apart_m = high_m - np.interp(xm, xg, low_g)
-        at_g, at_m = int(apart_g.argmax()), int(apart_m.argmax())
-        if max(apart_g[at_g], apart_m[at_m]) <= height:
+        widest_g, widest_m = int(apart_g.argmax()), int(apart_m.argmax())
+        if max(apart_g[widest_g], apart_m[widest_m]) <= height:
             break
-        if apart_g[at_g] > apart_m[at_m]:
-            start = g[at_g]
+        if apart_g[widest_g] > apart_m[widest_m]:
+            start = g[widest_g]
             stop = m[np.searchsorted(m, start)]
         else:
-            stop = m[at_m]
+            stop = m[widest_m]
             start = g[np.searchsorted(g, stop, side="right") - 1]
         # The mode itself may carry a jump: the steps at start and stop are left to the next round.
         height = _excess(x[:start], high[:start], (xg, low_g), height)

@@ -55,18 +55,18 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
     dips = quickest_dips(n_simulations, n)
     n_rows = max(1, CHUNK // n)
     for start in range(0, n_simulations, n_rows):
-        part = heights[start : start + n_rows]
-        spacings = rng.standard_exponential((len(part), n - 1))
+        chunk = heights[start : start + n_rows]
+        spacings = rng.standard_exponential((len(chunk), n - 1))
         # Far out a spacing of less than the rounding of the sum would make a tie.
         np.maximum(spacings, 4 * n * np.finfo(float).eps, out=spacings)
-        rows = np.zeros((len(part), n))
+        rows = np.zeros((len(chunk), n))
         np.cumsum(spacings, axis=1, out=rows[:, 1:])
-        part[:] = dips(rows)[:, 0]
+        chunk[:] = dips(rows)[:, 0]
     return heights / (2 * n)
 
 
 def quickest_dips(n_rows: int, n: int) -> Callable[[np.ndarray], np.ndarray]:
-    """The function for so many more samples of n values: the compiled one where that pays."""
+    """The faster of both ``dips_of_rows`` for so many more samples of n values each."""
     work = float(ADDITIONS) * n_rows * (PER_SAMPLE + n)
     if not (kernels_wanted() and compiled_pays(work)):
         return dips_of_rows
@@ -126,9 +126,9 @@ def _knots(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values of sqrt(n)·D for samples of size n, their p and its logarithm."""
     table = null_table()
     scale = -1 / np.sqrt(table.n)
-    at = min(-1 / np.sqrt(n), scale[-1])
-    above = int(np.clip(np.searchsorted(scale, at), 1, len(scale) - 1))
-    share = (at - scale[above - 1]) / (scale[above] - scale[above - 1])
+    place = min(-1 / np.sqrt(n), scale[-1])
+    above = int(np.clip(np.searchsorted(scale, place), 1, len(scale) - 1))
+    share = (place - scale[above - 1]) / (scale[above] - scale[above - 1])
     pair = slice(above - 1, above + 1)
     quantiles = np.array([1 - share, share]) @ table.quantiles[pair]
     start = 1 - smallest_share(n)

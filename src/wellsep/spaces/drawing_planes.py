@@ -80,8 +80,8 @@ def lay_out(X: Any, objects: np.ndarray, layout: str = "auto") -> tuple[np.ndarr
     'principal components'
     """
     if layout == "auto":
-        known = importlib.util.find_spec("umap") is not None
-        layout = "pca" if len(objects) < _FEW else "umap" if known else "tsne"
+        has_umap = importlib.util.find_spec("umap") is not None
+        layout = "pca" if len(objects) < _FEW else "umap" if has_umap else "tsne"
     if not has_columns(X):
         return plane(X, objects, layout)
     drawn = np.asarray(X[objects], dtype=np.float64).reshape(len(objects), -1)

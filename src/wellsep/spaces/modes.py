@@ -107,7 +107,7 @@ def multimodality(
         ``"pca"``: the first principal component. Undefined where the two largest eigenvalues are
         equal, as those of whitened features are: the answer then says so.
         ``"pca-scaled"``: the same of columns scaled to unit variance, or not at all if one is
-        constant (the rule of the ACE paper). Undefined for uncorrelated columns: PCA scores.
+        constant (the rule of the ACE paper). Undefined for uncorrelated columns such as PCA scores.
         ``"components"``: the first ``n_components`` without scaling, corrected by Holm.
         ``"distances"``: those of all pairs of standardised objects, tested as if independent.
     n_components : int

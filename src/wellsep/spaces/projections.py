@@ -104,8 +104,8 @@ def principal_components(X: np.ndarray, n_components: int, *, scale: bool) -> Co
             unit = unit * norm
     else:
         moments = np.zeros((n, n))
-        for part in _blocks(d, n):
-            Z = (X[:, part] - mean[part]) / unit[part]
+        for columns in _blocks(d, n):
+            Z = (X[:, columns] - mean[columns]) / unit[columns]
             if scaled:
                 Z /= np.sqrt(np.einsum("ij,ij->j", Z, Z))
             moments += Z @ Z.T
@@ -158,9 +158,9 @@ def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) 
 
 def given_pairs(gram: np.ndarray) -> Components:
     """Distances of all pairs of objects that have this Gram matrix."""
-    own = gram.diagonal()
+    squares = gram.diagonal()
     i, j = np.triu_indices(len(gram), 1)
-    values = np.sqrt(np.maximum(own[i] + own[j] - 2 * gram[i, j], 0.0))
+    values = np.sqrt(np.maximum(squares[i] + squares[j] - 2 * gram[i, j], 0.0))
     constant = np.array([not values.any()])
     return Components(values[:, None], np.array([np.nan]), False, constant, len(gram))
 
@@ -221,7 +221,7 @@ def scaled_components(gram: np.ndarray, k: int) -> Components:
 def coordinates(X: Any, objects: np.ndarray) -> np.ndarray:
     """(m, p) all axes of some objects with positive eigenvalues: Euclidean distances are kept."""
     values, vectors = np.linalg.eigh(centred_gram(X, objects))
-    kept = values > RANK * max(float(values[-1]), 0.0)
-    if not kept.any():
+    positive = values > RANK * max(float(values[-1]), 0.0)
+    if not positive.any():
         return np.zeros((len(objects), 1))
-    return vectors[:, kept] * np.sqrt(values[kept])
+    return vectors[:, positive] * np.sqrt(values[positive])
