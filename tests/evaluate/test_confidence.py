@@ -79,9 +79,10 @@ def test_values_on_half_samples_are_those_of_the_index(name, given):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("unit", [1.0, 2.0**-600, 2.0**600])
 @pytest.mark.parametrize("projection", ["pca-scaled", "pca", "components"])
-def test_dips_of_half_samples_are_those_of_the_test(projection):
-    X = points() + 100
+def test_dips_of_half_samples_are_those_of_the_test(projection, unit):
+    X = (points() + 100) * unit
     halves = draw_halves(N, 5, 6, np.random.default_rng(2))
     found = half_dips(X, halves, np.arange(5), projection)
     expected = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import check_data, to_numpy
+from wellsep._checks.arrays import check_data, in_safe_units, to_numpy
 from wellsep._threads import effective_jobs, in_threads
 from wellsep.compute.statistics.half_samples import Halves
 from wellsep.distances.base import PairSpace
@@ -31,7 +31,7 @@ def half_dips(
         return np.empty(0)
     if not isinstance(X, PairSpace):
         X = check_data(X, sparse=True)
-    X = to_numpy(X) if has_columns(X) else X
+    X = in_safe_units(to_numpy(X))[0] if has_columns(X) else X  # no dip depends on the unit
     n, d = X.shape
     # the same half may be drawn twice
     _, first, again = np.unique(
