@@ -257,9 +257,7 @@ def cfq_score(
 def _check_mixture(covariances: Any, weights: Any) -> Mixture:
     """Rule or tables of the components, and their mixing weights."""
     shares = None if weights is None else check_numbers("weights", weights)
-    if shares is not None and not (
-        shares.ndim == 1 and np.isfinite(shares).all() and (shares > 0).all()
-    ):
+    if shares is not None and (shares.ndim != 1 or not ((shares > 0) & (shares < np.inf)).all()):
         raise ValueError(f"weights must be a vector of positive numbers, got {shown(weights)}.")
     if isinstance(covariances, str):
         return Mixture(check_choice("covariances", covariances, RULES), shares)

@@ -197,8 +197,7 @@ def drop_weightless(partitions: Partitions, weights: np.ndarray) -> Partitions:
     if (weights > 0).all():
         return partitions
     bare = replace(partitions, codes=np.where(weights > 0, partitions.codes, -1))
-    counted = bare.take(np.arange(bare.n_objects))
-    return replace(counted, coverage=partitions.coverage)
+    return replace(bare.take(np.arange(bare.n_objects)), coverage=partitions.coverage)
 
 
 def evaluate_and_keep(
@@ -246,15 +245,13 @@ def evaluate_and_keep(
     return scores, extra
 
 
-def _value(
-    asked: ParsedIndex, needs: Mapping[str, Want], price: Price, statistics: Any, place: int
-) -> Any:
+def _value(asked: ParsedIndex, needs: dict[str, Want], price: Price, stats: Any, place: int) -> Any:
     """The formula on the statistics of one partition; noise is paid for where it has a price."""
     index, params = asked
-    value = index.formula(**{name: statistics[w][place] for name, w in needs.items()}, **params)
+    value = index.formula(**{name: stats[w][place] for name, w in needs.items()}, **params)
     if not price.wants:
         return value
-    return price.apply(value, {name: statistics[w][place] for name, w in price.wants.items()})
+    return price.apply(value, {name: stats[w][place] for name, w in price.wants.items()})
 
 
 def _not_scorable(partitions: Partitions, m: int, index: Index) -> str:

@@ -138,8 +138,8 @@ def silhouette_estimate(
     if n == k:
         raise UndefinedIndex(f"every one of the {n} objects is a cluster of its own.")
     rng = check_generator(random_state)
-    if weighted:
-        places: np.ndarray = rng.uniform(0, size.mass.sum(), n_sampled)  # in the sum of weights
+    if weighted:  # in the running sum of the weights; each object has 1 where there are none
+        places: np.ndarray = rng.uniform(0, size.mass.sum(), n_sampled)
     else:
         places = 0.5 + (rng.choice(n, n_sampled, replace=False) if n_sampled < n else np.arange(n))
     widths = sampled_widths(task, np.sort(places), size, entry, singleton)
