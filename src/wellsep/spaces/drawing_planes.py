@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.manifold import TSNE
 from sklearn.utils.extmath import svd_flip
 
-from wellsep._checks.arrays import check_choice
+from wellsep._checks.arrays import check_choice, in_safe_units
 from wellsep._checks.values import check_generator
 from wellsep._text.sentences import CLUSTERS
 from wellsep.distances.base import PairSpace
@@ -46,7 +46,7 @@ def plane(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.ndarray,
     linear = layout == "pca" or len(objects) < 4
     axes, metric = "principal components", "euclidean"
     if has_columns(X):
-        table = np.asarray(X[objects], dtype=np.float64)
+        table, _ = in_safe_units(np.asarray(X[objects], dtype=np.float64))  # float32 must hold it
         if table.shape[1] <= 2:
             return _two_columns(table), "columns"
         if linear:
@@ -102,13 +102,13 @@ def place_others(X: Any, objects: np.ndarray, xy: np.ndarray) -> np.ndarray:
     whole = np.empty((X.shape[0], 2))
     whole[objects] = xy
     others = np.setdiff1d(np.arange(X.shape[0]), objects)
-    drawn = np.asarray(X[objects], dtype=np.float64).reshape(len(objects), -1)
+    drawn, unit = in_safe_units(np.asarray(X[objects], dtype=np.float64).reshape(len(objects), -1))
     middle = drawn.mean(axis=0)
     drawn = drawn - middle
     squares = (drawn**2).sum(axis=1)
     for start in range(0, len(others), _BLOCK):
         some = others[start : start + _BLOCK]
-        rows = np.asarray(X[some], dtype=np.float64).reshape(len(some), -1) - middle
+        rows = np.asarray(X[some], dtype=np.float64).reshape(len(some), -1) / unit - middle
         far = squares - 2 * rows @ drawn.T  # the square of the row itself changes no order
         near = np.argpartition(far, min(_NEAR, far.shape[1]) - 1, axis=1)[:, :_NEAR]
         whole[some] = xy[near].mean(axis=1)

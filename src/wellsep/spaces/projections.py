@@ -18,7 +18,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from scipy.spatial.distance import pdist
 
-from wellsep._checks.arrays import to_numpy
+from wellsep._checks.arrays import in_safe_units, to_numpy
 from wellsep.distances.base import PairSpace
 
 BLOCK = 1 << 22  # values converted to float64 at a time
@@ -180,7 +180,7 @@ def take_objects(X: Any, objects: np.ndarray) -> Any:
 
 
 def centred_gram(X: Any, objects: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
-    """(m, m) inner products of some objects about their mean, in float64.
+    """(m, m) inner products of some objects about their mean, in float64 and a unit that is safe.
 
     With ``rng``, whole distances get noise of one step before: their ties would look like modes.
 
@@ -189,12 +189,12 @@ def centred_gram(X: Any, objects: np.ndarray, rng: np.random.Generator | None = 
     [1.78, 0.11, 2.78]
     """
     if isinstance(X, PairSpace):
-        D = X.block(objects, objects).astype(np.float64)
+        D, _ = in_safe_units(X.block(objects, objects).astype(np.float64))
         if rng is not None and (np.rint(D) == D).all() and D.any():
             D = _with_noise(D, rng)
         gram = -0.5 * D**2
     else:
-        rows = X[objects].astype(np.float64)
+        rows, _ = in_safe_units(X[objects].astype(np.float64))
         gram = to_numpy(rows @ rows.T)
     mean = gram.mean(axis=0)
     return gram - mean - mean[:, None] + mean.mean()
