@@ -65,6 +65,16 @@ def test_a_memory_map_is_read_in_batches_and_never_copied_whole(tmp_path, make):
 
 
 @ESTIMATORS
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_rows_have_labels_beside_a_huge_one_that_is_not_in_the_sample(X, make):
+    rows = np.concatenate([X, np.full((1, 4), 1e30)]).astype(np.float32)  # squares are infinite
+    model = make(12, batch_size=1000, random_state=2).fit(rows)
+    assert set(model.labels_.tolist()) <= set(range(12))
+    assert np.isfinite(model.cluster_centers_).all()
+    assert np.isfinite(model.inertia_)
+
+
+@ESTIMATORS
 def test_a_stream_ends_near_the_fit_of_all_rows(X, make):
     model = make(12, random_state=0)
     for begin in range(0, len(X), 500):
@@ -82,6 +92,17 @@ def test_centres_between_searches_are_running_means():
     low, high = np.argsort(before.ravel())
     assert model.cluster_centers_[low, 0] == pytest.approx((0 + 1 + 2) / 3)
     assert model.cluster_centers_[high, 0] == pytest.approx((20 + 21 + 22 + 23) / 4)
+
+
+@pytest.mark.parametrize("exponent", [-650, 650])
+def test_a_stream_finds_the_same_clusters_in_any_unit(X, exponent):
+    unit = 2.0**exponent
+    model, scaled = ws.KMeans(12, random_state=0), ws.KMeans(12, random_state=0)
+    for rows in (slice(0, 1000), slice(1000, 1500), slice(1500, 1900)):
+        model.partial_fit(X[rows])
+        scaled.partial_fit(X[rows] * unit)
+        np.testing.assert_array_equal(scaled.labels_, model.labels_)
+        np.testing.assert_allclose(scaled.cluster_centers_ / unit, model.cluster_centers_)
 
 
 def test_a_stream_takes_weights_sparse_rows_and_directions(X):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import check_choice, check_count
+from wellsep._checks.arrays import check_choice, check_count, unit_of
 from wellsep._threads import own_threads
 from wellsep.cluster.cf_means.centre_search import Budget, History
 from wellsep.cluster.estimator import CentroidClusterer, FitInput, Starts, check_clusters
@@ -66,10 +67,9 @@ class StreamedClusterer(CentroidClusterer):
         return self._find(points, FitInput(None, None, starts)).centers
 
     def _fit_batches(self, given: FitInput) -> int:
-        """Solve a sample, then move each centre to the mean of the rows assigned to it.
+        """Find centres on a sample; then, pass by pass, move each to the mean of its rows.
 
-        That takes pass after pass. Only the sample and one batch are copied, so X may be a memory
-        map.
+        Only the sample and one batch are copied, so X may be a memory map.
         """
         X, weights, starts = given.X, given.weights, given.starts
         batch_size = check_count("batch_size", self.batch_size)
@@ -80,15 +80,20 @@ class StreamedClusterer(CentroidClusterer):
             )
         seconds = getattr(self, "max_seconds", None)
         budget = Budget(max_seconds=np.inf if seconds is None else seconds)
-        n, n_clusters, random_state = X.shape[0], starts.n_clusters, starts.random_state
-        size = min(sample_size(n_clusters), n)
-        chance = None
+        n, n_clusters = X.shape[0], starts.n_clusters
+        size, chance = min(sample_size(n_clusters), n), None
         if weights is not None:
             chance = weights / weights.sum()
             size = min(size, int(np.count_nonzero(weights)))
-        rows = np.sort(random_state.choice(n, max(size, 1), replace=False, p=chance))
-        sample = prepare(X[rows], None, self.metric)
+        rows = starts.random_state.choice(n, max(size, 1), replace=False, p=chance)
+        sample = prepare(X[np.sort(rows)], None, self.metric)
         centers = self._solve(sample, starts, None if seconds is None else 0.5 * seconds)
+        if not sample.frame.directions:  # rows outside the sample may need a larger unit
+            unit = unit_of(X)
+            shrunk = sample.frame.unit / unit
+            spread = sample.frame.spread * shrunk**2
+            sample = replace(sample, frame=sample.frame._replace(unit=unit, spread=spread))
+            centers = centers * shrunk
         frame, history, work = sample.frame, History(), 0.0
         n_iter, still = 0, False
         while n_iter < starts.max_iter and not still:
