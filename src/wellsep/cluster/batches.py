@@ -48,14 +48,14 @@ class Stream:
         uniform = self.random_state.uniform(size=X.shape[0])
         weights = np.ones(X.shape[0]) if weights is None else weights
         keys, counted = draw_keys(uniform, weights)
-        every = np.concatenate([self.keys, keys])
-        kept = np.sort(np.argsort(every, kind="stable")[: self.size])
+        keys = np.concatenate([self.keys, keys])
+        smallest = np.sort(np.argsort(keys, kind="stable")[: self.size])
         rows = X[counted]
         if self.rows is not None:
             stack = sp.vstack if sp.issparse(rows) else np.concatenate
             rows = stack([self.rows, rows])
-        self.keys = every[kept]
-        self.rows = (rows.tocsr() if sp.issparse(rows) else rows)[kept]
+        self.keys = keys[smallest]
+        self.rows = (rows.tocsr() if sp.issparse(rows) else rows)[smallest]
         self.seen += float(weights.sum())
 
 
@@ -158,7 +158,7 @@ class StreamedClusterer(CentroidClusterer):
         k, metric = starts.n_clusters, check_choice("metric", self.metric, Points.METRICS)
         if first:
             check_clusters(k, X.shape[0])
-            self._stream = Stream(k, starts.random_state)
+            self._stream, self.n_samples_seen_ = Stream(k, starts.random_state), 0
         stream = self._stream
         stream.add(X, weights)
         if stream.seen >= 2.0 * stream.searched_at:
@@ -180,5 +180,5 @@ class StreamedClusterer(CentroidClusterer):
         points, centers = self._framed(X, sample_weight)
         self.labels_ = points.assign(centers).first
         self.inertia_ = points.frame.squared(points.inertia(self.labels_, centers))
-        self.n_samples_seen_ = getattr(self, "n_samples_seen_", 0) * (not first) + X.shape[0]
+        self.n_samples_seen_ += X.shape[0]
         return self

@@ -1,8 +1,9 @@
 """The search of ``CFMeans``: trials that move one or two centres, kept if the cost falls.
 
-``CFMeans`` says what the trials are; Lloyd steps of the few centres that then stand off their
-means decide. Lloyd's loop and transfers of single points end a round of trials, and the next one
-begins from a kick of the best centres, or from a fresh start where there are few clusters.
+A trial takes a centre that is hardly missed and puts it on a far point, or into a cluster that
+two centres would share with gain. Lloyd steps of the few centres that then stand off their means
+decide whether it pays. Where trials fail in a row, Lloyd's loop and transfers of single points end
+the round. The next one begins from a kick of the best centres, with few clusters from new starts.
 """
 
 from __future__ import annotations
@@ -163,31 +164,31 @@ class CentreSearch:
         failures = 0
         while failures < self.patience and not self.budget.spent and state.cost > 0.0:
             self.progress.begin("move")
-            kept = self.trial(state, trial, proposals)
-            failures = 0 if kept else failures + 1
+            failures = 0 if self.trial(state, trial, proposals) else failures + 1
             lowest = self.best if self.best.cost < state.cost else state
             self.progress.end(*(self.shown or (self.points, lowest.centers)))
             if self.progress.stopped:
                 break
 
     def trial(self, state: CentreState, trial: CentreState, proposals: _Proposals) -> bool:
+        """Make one trial in ``trial``, a copy of ``state``; both take it if it pays."""
         self.budget.moves += 1
         before = self.work + state.work
         state.work = 0.0
         operator = self.operator()
-        found = proposals.split() if operator == "split" else None
-        if found is None:  # no cluster is left whose split has not failed
-            operator, found = "point", proposals.point()
-        codes, places, pair = found
+        proposal = proposals.split() if operator == "split" else None
+        if proposal is None:  # no cluster is left whose split has not failed
+            operator, proposal = "point", proposals.point()
+        codes, places, pair = proposal
         trial.touched[:] = False
         trial.move(codes, places)
         target = state.cost * (1.0 - WORTH)
         trial.descend(floor=STILL, max_iter=TRIAL_STEPS, target=target, pace=PACE)
-        kept = trial.cost < target
-        won = (state.cost - trial.cost) / state.cost if kept else 0.0
+        pays = trial.cost < target
+        won = (state.cost - trial.cost) / state.cost if pays else 0.0
         self.count_work(state)
         self.count_work(trial)
-        if kept:
+        if pays:
             state.take(trial)
             proposals.changed(trial.touched)
             self.kept += 1
@@ -203,7 +204,7 @@ class CentreSearch:
         passes = max(self.work - before, 1.0) / (self.points.n * self.k)
         earlier = self.yields[operator]
         self.yields[operator] = FORGETTING * earlier + (1.0 - FORGETTING) * won / passes + 1e-12
-        return kept
+        return pays
 
     def operator(self) -> str:
         """Choose the kind of the next trial by what both have brought."""
@@ -225,10 +226,10 @@ class CentreSearch:
         dear = np.argsort(-cost[staying] * draw.exponential(size=len(staying)), kind="stable")
         codes, places = [], []
         for goes, parted in zip(leaving, staying[dear[:size]], strict=False):
-            found = state.split(int(parted), draw.uniform(), 1)
-            if found.gain > 0.0:
+            split = state.split(int(parted), draw.uniform(), 1)
+            if split.gain > 0.0:
                 codes += [goes, parted]
-                places += [found.one, found.other]
+                places += [split.one, split.other]
         if codes:
             state.move(np.array(codes), np.array(places))
         return state
@@ -279,10 +280,10 @@ class _Proposals:
         """A point drawn by its share of the cost, and a centre that is hardly missed."""
         state, draw = self.state, self.random_state
         mass = state.near * state.weights
-        at, _ = state.points.rows_at_shares(mass, draw.uniform(size=1))
+        row, _ = state.points.rows_at_shares(mass, draw.uniform(size=1))
         order = _by_size(state.losses()[0])
         leaving = order[min(int(draw.geometric(0.6)) - 1, state.k - 1)]
-        return np.array([leaving]), state.points.take(at), None
+        return np.array([leaving]), state.points.take(row), None
 
     def split(self) -> Proposal | None:
         """The pair of a cluster to split and a centre to leave with the greatest balance."""
@@ -298,10 +299,10 @@ class _Proposals:
         best = float(net.max())
         if best == -np.inf:
             return None
-        at = int(np.flatnonzero(net >= best - _TIE * abs(best))[0])
-        parted, leaving = int(dear[at // net.shape[1]]), int(spare[at % net.shape[1]])
-        _, one, other = self._split_of(parted)
-        return np.array([leaving, parted]), np.stack([one, other]), (parted, leaving)
+        row, column = np.argwhere(net >= best - _TIE * abs(best))[0]
+        parted, leaving = int(dear[row]), int(spare[column])
+        split = self._split_of(parted)
+        return np.array([leaving, parted]), np.stack([split.one, split.other]), (parted, leaving)
 
     def _split_of(self, code: int) -> Any:
         if code not in self.splits:
@@ -361,14 +362,14 @@ def search(
         transfers=False,
     )
     sketch.shown = points, start  # callbacks see the centres that it began from
-    found = sketch.run()
+    sketched = sketch.run()
     budget.moves += share.moves
     # The lower of two goes on: the given centres, and the means of what was found on directions.
-    lifted = open_state(points, points.frame.means(*points.label_sums(found.labels, k), start))
+    lifted = open_state(points, points.frame.means(*points.label_sums(sketched.labels, k), start))
     lifted.descend(floor=1e-3, max_iter=20)
     given = open_state(points, start)
     start = lifted.centers if lifted.cost < given.cost else given.centers
-    work = found.work + lifted.work + given.work
+    work = sketched.work + lifted.work + given.work
     history.earlier += work
     ended = CentreSearch(points, start, restart, budget, random_state, progress, history).run()
-    return ended._replace(work=ended.work + work, n_moves=ended.n_moves + found.n_moves)
+    return ended._replace(work=ended.work + work, n_moves=ended.n_moves + sketched.n_moves)

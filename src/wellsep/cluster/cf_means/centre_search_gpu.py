@@ -23,7 +23,7 @@ PATIENCE = 4  # batches in a row that may fail
 
 class _State(NamedTuple):
     centers: np.ndarray
-    found: Any  # the two nearest centres of each point, on the device
+    nearest: Any  # the two nearest centres of each point, on the device
     cost: float
 
 
@@ -36,13 +36,13 @@ def device_search(
     history: History,
 ) -> Found:
     """Look for lower costs from given centres; every trial is a batch of proposals."""
-    state, work, kept, failures = _look(points, start), 1.0, 0, 0
+    state, work, n_moves, failures = _look(points, start), 1.0, 0, 0
     a_pass = float(points.n * len(start))
     history.add(a_pass, budget.seconds, state.cost)
     while failures < PATIENCE and not budget.spent and not progress.stopped and state.cost > 0.0:
         progress.begin("move")
         budget.moves += 1
-        table, far = proposal_values(points, state.found, len(start), random_state)
+        table, far = proposal_values(points, state.nearest, len(start), random_state)
         moved = state.centers.copy()
         pairs = _disjoint(table, far.owners) if failures < PATIENCE - 1 else _best(table)
         for row, code in pairs:
@@ -50,13 +50,13 @@ def device_search(
         trial, passes = _settled(points, _look(points, moved)) if pairs else (state, 0)
         work += len(table) / len(start) + passes
         if trial.cost < state.cost * (1.0 - WORTH):
-            state, failures, kept = trial, 0, kept + len(pairs)
+            state, failures, n_moves = trial, 0, n_moves + len(pairs)
         else:
             failures += 1
         history.add(a_pass * work, budget.seconds, state.cost)
         progress.end(points, state.centers)
-    labels = to_numpy(state.found.first)
-    return Found(state.centers, labels, state.cost, kept, a_pass * work)
+    labels = to_numpy(state.nearest.first)
+    return Found(state.centers, labels, state.cost, n_moves, a_pass * work)
 
 
 class _Far(NamedTuple):
@@ -65,27 +65,27 @@ class _Far(NamedTuple):
 
 
 def proposal_values(
-    points: Points, found: Any, k: int, random_state: np.random.RandomState
+    points: Points, nearest: Any, k: int, random_state: np.random.RandomState
 ) -> tuple[np.ndarray, _Far]:
     """(b, k) what the cost falls by exactly if centre r jumps to far point z, others fixed."""
     import torch
 
     weights = points.device_pull
-    mass = found.near if weights is None else found.near * weights
+    mass = nearest.near if weights is None else nearest.near * weights
     rows, _ = points.rows_at_shares(mass, random_state.uniform(size=PROPOSALS))
     rows = np.unique(rows)
-    far = _Far(points.take(rows), to_numpy(found.first[torch.as_tensor(rows)]).astype(np.int64))
+    far = _Far(points.take(rows), to_numpy(nearest.first[torch.as_tensor(rows)]).astype(np.int64))
     X, norms = points.X, points.norms
-    there = torch.as_tensor(far.places, dtype=X.dtype, device=X.device)
-    own = (there * there).sum(dim=1)
+    places = torch.as_tensor(far.places, dtype=X.dtype, device=X.device)
+    lengths = (places * places).sum(dim=1)
     double = {"dtype": torch.float64, "device": X.device}
     gain, loss = torch.zeros(len(rows), **double), torch.zeros(k, **double)
     relief = torch.zeros((len(rows), k), **double)
     for cut in points.device_blocks(max(len(rows), points.X.shape[1])):
-        first = found.first[cut].long()
-        near, beyond = found.near[cut].double(), found.far[cut].double()
+        first = nearest.first[cut].long()
+        near, beyond = nearest.near[cut].double(), nearest.far[cut].double()
         unit = torch.ones_like(near) if weights is None else weights[cut].double()
-        squares = (norms[cut, None] + own - 2.0 * (X[cut] @ there.T)).clamp_(min=0).double().T
+        squares = (norms[cut, None] + lengths - 2.0 * (X[cut] @ places.T)).clamp_(min=0).double().T
         gain += ((near - squares).clamp_(min=0) * unit).sum(dim=1)
         loss.index_add_(0, first, (beyond - near) * unit)
         saved = (beyond - torch.maximum(squares, near)).clamp_(min=0) * unit
@@ -115,13 +115,13 @@ def _disjoint(table: np.ndarray, owners: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _look(points: Points, centers: np.ndarray) -> _State:
-    found = points.nearest_two(centers)
-    near: Any = found.near if points.device_pull is None else found.near * points.device_pull
-    return _State(centers, found, float(near.double().sum()))
+    nearest = points.nearest_two(centers)
+    near: Any = nearest.near if points.device_pull is None else nearest.near * points.device_pull
+    return _State(centers, nearest, float(near.double().sum()))
 
 
 def _settled(points: Points, state: _State) -> tuple[_State, int]:
     for _ in range(STEPS):
-        sums, mass = points.label_sums(state.found.first, len(state.centers))
+        sums, mass = points.label_sums(state.nearest.first, len(state.centers))
         state = _look(points, points.frame.means(sums, mass, state.centers))
     return state, STEPS + 1

@@ -66,11 +66,11 @@ def _from_one_start(
 ) -> CFMeansResult:
     """k-means, the paper's steps if they are named, the search."""
     schedule, weight, k = options.schedule, options.weight, starts.n_clusters
-    moves, seconds = options.max_moves, options.max_seconds
-    budget, history = Budget(max(100, 5 * k), idle_rounds=IDLE_ROUNDS), History()
-    if moves is not None or seconds is not None:
-        spend = np.inf if seconds is None else seconds
-        budget = Budget(np.inf if moves is None else moves, spend)
+    moves, seconds, history = options.max_moves, options.max_seconds, History()
+    if moves is None and seconds is None:
+        budget = Budget(max(100, 5 * k), idle_rounds=IDLE_ROUNDS)
+    else:
+        budget = Budget(np.inf if moves is None else moves, np.inf if seconds is None else seconds)
     start = start_centers(points, k, starts.init, starts.random_state)
     alone = weight == 0.0 or k == 1 or (schedule == SEARCH and options.max_moves == 0)
     plain = None
@@ -91,15 +91,13 @@ def _from_one_start(
         n_iter = len(taken)
     elif plain is not None:
         centers, n_iter = plain.centers, plain.n_iter
-    refined, passes, kept = _moved(points, centers, starts, budget, progress, history)
-    columns = history.columns()
+    refined, passes, n_moves = _moved(points, centers, starts, budget, progress, history)
+    columns, steps = history.columns(), columns_of(STEPS, taken)
     if points.frame.directions:
         columns["inertia"] = 0.5 * columns["inertia"]  # 1 − cos of squared distances
     if plain is not None and lower(plain.inertia, refined.inertia):
-        return CFMeansResult(*plain, 0, True, columns_of(STEPS, taken), columns)
-    return CFMeansResult(
-        *refined[:3], n_iter + passes, kept, False, columns_of(STEPS, taken), columns
-    )
+        return CFMeansResult(*plain, 0, True, steps, columns)
+    return CFMeansResult(*refined[:3], n_iter + passes, n_moves, False, steps, columns)
 
 
 def _moved(
@@ -110,14 +108,14 @@ def _moved(
     progress: NoProgress,
     history: History,
 ) -> tuple[Ended, int, int]:
-    """Where the search from these centres ends, its passes, and how many moves it kept."""
+    """Where the search from these centres ends, the passes it takes, the moves it keeps."""
     if budget.max_moves == 0 or progress.stopped:
         refined = _refine(points, centers, starts, progress)
         return refined, refined.n_iter, 0
     random_state = starts.random_state
     on_device = not points.in_chunks and points.space.on_device
     if on_device:
-        found = device_search(points, centers, budget, random_state, progress, history)
+        reached = device_search(points, centers, budget, random_state, progress, history)
     else:
         searched = points
         if points.in_chunks:
@@ -125,14 +123,14 @@ def _moved(
             searched = points.sample(size, random_state)
         again = starts.init if isinstance(starts.init, str) else "k-means++"
         restart = partial(start_centers, searched, len(centers), again, random_state)
-        found = search(searched, centers, restart, budget, random_state, progress, history)
-    passes = int(np.ceil(found.work / (points.n * len(centers))))
+        reached = search(searched, centers, restart, budget, random_state, progress, history)
+    passes = int(np.ceil(reached.work / (points.n * len(centers))))
     if not (points.in_chunks or on_device):
-        labels = points.assign(found.centers).first
-        cost = points.inertia(labels, found.centers)
-        return Ended(found.centers, labels, cost, passes), passes, found.n_moves
-    refined = _refine(points, found.centers, starts, progress)
-    return refined, passes + refined.n_iter, found.n_moves
+        labels = points.assign(reached.centers).first
+        cost = points.inertia(labels, reached.centers)
+        return Ended(reached.centers, labels, cost, passes), passes, reached.n_moves
+    refined = _refine(points, reached.centers, starts, progress)
+    return refined, passes + refined.n_iter, reached.n_moves
 
 
 def _refine(points: Points, centers: np.ndarray, starts: Starts, progress: NoProgress) -> Ended:

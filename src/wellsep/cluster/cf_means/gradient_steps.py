@@ -46,7 +46,7 @@ def weights_of(schedule: str, weight: float, n_steps: int) -> np.ndarray:
     return sign * weight * _LAST**course
 
 
-def pull(points: Points, found: Any, centers: np.ndarray, weight: float) -> Pull:
+def pull(points: Points, nearest: Any, centers: np.ndarray, weight: float) -> Pull:
     """Both gradients from nearest and second nearest centres; all of it adds up over points.
 
     With q = d²/‖v‖² and w = d/‖v‖²:
@@ -58,8 +58,8 @@ def pull(points: Points, found: Any, centers: np.ndarray, weight: float) -> Pull
     """
     k, space = len(centers), points.space
     xp, unit = space.xp, points.device_weights
-    first, second = (space.index(codes) for codes in found[:2])
-    near, far = (xp.astype(squares, xp.float64) for squares in found[2:])
+    first, second = (space.index(codes) for codes in nearest[:2])
+    near, far = (xp.astype(squares, xp.float64) for squares in nearest[2:])
 
     def summed(codes: Any, weights: Any, n_codes: int) -> Any:
         return xp.astype(xp.bincount(codes, weights, n_codes), xp.float64)
@@ -101,14 +101,14 @@ def step(points: Points, centers: np.ndarray, weight: float) -> tuple[np.ndarray
 
     Centres without points of their own are re-seeded from the farthest points, as in Lloyd's.
     """
-    found = points.nearest_two(centers)
-    force = points.fold(pull, centers, weight, beside=[found])
+    nearest = points.nearest_two(centers)
+    force = points.fold(pull, centers, weight, beside=[nearest])
     if weight == 0.0:
-        return points.update(found, centers), force
+        return points.update(nearest, centers), force
     moved = centers + force.direction / np.where(force.mass > 0.0, force.mass, 1.0)[:, None]
     empty = force.own == 0.0
     if empty.any():
-        moved[empty] = points.update(found, centers)[empty]
+        moved[empty] = points.update(nearest, centers)[empty]
     return np.where(np.isfinite(moved), moved, centers), force
 
 
