@@ -118,7 +118,7 @@ def test_a_centre_without_points_is_reseeded_as_in_lloyd_s(X, lam):
     points = prepare(X)
     centers = np.vstack([points.X[:4], np.full((1, 3), 1e4)])
     moved, force = step(points, centers, lam)
-    assert force.own[4] == 0.0
+    assert force.caught[4] == 0.0
     farthest = points.X[np.argmax(points.nearest_two(centers).near)]
     np.testing.assert_allclose(moved[4], farthest)
 

@@ -122,13 +122,13 @@ def build(rows_of: RowsOf, n: int, k: int) -> np.ndarray:
     near = np.full(n, np.inf)
     for _ in range(k):
         best, low = -1, np.inf
-        for part in cut_rows(n, AT_ONCE):
-            objects = np.arange(part.start, part.stop)
+        for rows in cut_rows(n, AT_ONCE):
+            objects = np.arange(rows.start, rows.stop)
             cost = np.minimum(rows_of(objects), near).sum(axis=1)
             cost[np.isin(objects, chosen)] = np.inf
-            at = int(cost.argmin())
-            if cost[at] < low:
-                best, low = int(objects[at]), float(cost[at])
+            least = int(cost.argmin())
+            if cost[least] < low:
+                best, low = int(objects[least]), float(cost[least])
         chosen.append(best)
         near = np.minimum(near, rows_of(np.array([best]))[0])
     return np.array(chosen)
@@ -136,23 +136,23 @@ def build(rows_of: RowsOf, n: int, k: int) -> np.ndarray:
 
 def distance_rows(space: Space, metric: object, *, keep: bool = True) -> RowsOf:
     """Distances of some objects to all; ``keep``: the matrix, where it fits the memory budget."""
-    kept = keep and 8.0 * space.n**2 <= budget_bytes()
-    if space.own_metric is not None and kept:
+    keep = keep and 8.0 * space.n**2 <= budget_bytes()
+    if space.own_metric is not None and keep:
         whole = np.empty((space.n, space.n))
-        for part in cut_rows(space.n, space.block_rows):
-            whole[part] = space.X.block(part, slice(0, space.n))
+        for rows in cut_rows(space.n, space.block_rows):
+            whole[rows] = space.X.block(rows, slice(0, space.n))
         np.fill_diagonal(whole, 0.0)
         return lambda objects: whole[objects]
     pairs = Pairs(space, metric, wide=True)
-    blocks = [np.arange(part.start, part.stop) for part in pairs.blocks]
+    blocks = [np.arange(rows.start, rows.stop) for rows in pairs.blocks]
 
     def rows_of(objects: np.ndarray) -> np.ndarray:
-        parts = [np.asarray(pairs.block(objects, at), np.float64) for at in blocks]
-        table = np.concatenate(parts, axis=1)
+        tables = [np.asarray(pairs.block(objects, others), np.float64) for others in blocks]
+        table = np.concatenate(tables, axis=1)
         table[np.arange(len(objects)), objects] = 0.0
         return table
 
-    if kept:
+    if keep:
         whole = np.concatenate([rows_of(objects) for objects in blocks])
         return lambda objects: whole[objects]
     return rows_of

@@ -92,13 +92,13 @@ def seen_inside(model: Any, X: Any) -> Any:
 
 
 def count_parameter(estimator: Any, named: str | None = None, name: str = "estimator") -> str:
-    """The parameter that holds K, with the prefix of a pipeline's last step."""
+    """The parameter that holds K, with the prefix of a pipeline's last step; "" is no name."""
     options = [prefix_of(estimator) + p for p in ("n_clusters", "n_components")]
     if named is not None and check_text("parameter", named):
         options = [named]
-    known = estimator.get_params()
+    parameters = estimator.get_params()
     for option in options:
-        if option in known:
+        if option in parameters:
             return option
     remedy = "; name it with parameter=" if name == "estimator" else ""
     raise ValueError(

@@ -201,13 +201,13 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
             for setting, context in zip(settings, contexts, strict=True)
         )
         tasks.call_on_fit_task_end(estimator=self, X=X)
-        errors = [None if isinstance(one, Fitted) else one for one in fits]
+        errors = [None if isinstance(fit, Fitted) else fit for fit in fits]
         report_failures(errors, settings, error_score)
-        fitted = {i: one for i, one in enumerate(fits) if isinstance(one, Fitted)}
+        fitted = {i: fit for i, fit in enumerate(fits) if isinstance(fit, Fitted)}
 
         self.scores_ = score_partitions(
             space,
-            {str(i): one.labels for i, one in fitted.items()},
+            {str(i): fit.labels for i, fit in fitted.items()},
             self.scoring,
             sample_weight=weights,
             noise=self.noise,
@@ -421,17 +421,17 @@ def results_table(
                 column[row] = setting[name]
         results[f"param_{name}"] = column
     of_indices = zip(scores.indices, scores.directions, scores.values.T, strict=True)
-    for name, direction, known in of_indices:
+    for name, direction, of_fitted in of_indices:
         values = np.full(n, np.nan if failed == "raise" else float(failed))
-        values[rows] = known
+        values[rows] = of_fitted
         results[f"score_{name}"] = values
         signed = np.where(np.isnan(values), -np.inf, values * direction)
         results[f"rank_{name}"] = 1 + (signed[None, :] > signed[:, None]).sum(axis=1)
-    seconds = np.array([one.seconds for one in fitted.values()])
+    seconds = np.array([fit.seconds for fit in fitted.values()])
     facts = {"n_clusters": scores.n_clusters, "coverage": scores.coverage, "fit_time": seconds}
-    for name, known in facts.items():
+    for name, of_fitted in facts.items():
         results[name] = np.full(n, np.nan)
-        results[name][rows] = known
+        results[name][rows] = of_fitted
     results["error"] = np.array(
         [None if e is None else f"{type(e).__name__}: {e}" for e in errors], dtype=object
     )

@@ -145,7 +145,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         else:
             starts = [rng.choice(space.n, k, replace=False) for _ in range(n_init)]
         ended = [faster_pam(rows_of, space.n, start, rounds) for start in starts]
-        best = min(ended, key=lambda one: one.cost)
+        best = min(ended, key=lambda medoids: medoids.cost)
         if not best.ended:
             warnings.warn(
                 f"Exchanges did not end within {rounds} rounds. The medoids reached are kept. "
@@ -206,8 +206,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if self.cluster_centers_ is None:
             return self._distances_to_medoids(X)
         table = self._checked_rows(X, reset=False)
-        found = _row_distances(self.cluster_centers_, table, find(self.metric)).T
-        return found.astype(table.dtype, copy=False)
+        distances = _row_distances(self.cluster_centers_, table, find(self.metric)).T
+        return distances.astype(table.dtype, copy=False)
 
     @property
     def _n_features_out(self) -> int:
@@ -215,19 +215,19 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _given_start(self, data: Any, k: int) -> np.ndarray:
         """Positions of the objects that ``init`` names, or of those nearest to its rows."""
-        at = to_numpy(self.init, "init")
-        if at.ndim == 2:
-            if isinstance(data, PairSpace) or at.shape[1] != data.shape[1]:
+        start = to_numpy(self.init, "init")
+        if start.ndim == 2:
+            if isinstance(data, PairSpace) or start.shape[1] != data.shape[1]:
                 raise ValueError(
                     "init must be positions of objects, or rows with the columns of X, got an "
-                    f"array of shape {at.shape}."
+                    f"array of shape {start.shape}."
                 )
-            rows = check_data(at, name="init")
-            at = _row_distances(rows, data, find(self.metric)).argmin(axis=1)
-        at = check_positions("init", at, data.shape[0])
-        if len(at) != k or len(np.unique(at)) != k:
-            raise ValueError(f"init must name {k} different objects, got {len(np.unique(at))}.")
-        return at
+            rows = check_data(start, name="init")
+            start = _row_distances(rows, data, find(self.metric)).argmin(axis=1)
+        start = check_positions("init", start, data.shape[0])
+        if len(start) != k or len(np.unique(start)) != k:
+            raise ValueError(f"init must name {k} different objects, got {len(np.unique(start))}.")
+        return start
 
     def _checked_rows(self, X: Any, *, reset: bool = True) -> Any:
         sparse = "csr" if self.metric in ("euclidean", "cosine") else False
@@ -248,7 +248,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             table = name_x(validate_data, self, to_table(X), reset=False, dtype=FLOATS)
             some = table[:, self.medoid_indices_]
         if some.min(initial=0.0) < 0:
-            row, medoid = (int(at) for at in np.argwhere(some < 0)[0])
+            row, medoid = np.argwhere(some < 0)[0].tolist()
             raise ValueError(
                 f"X must hold distances, which are at least 0, got {some[row, medoid]:g} in row "
                 f"{row}, column {self.medoid_indices_[medoid]}."

@@ -154,10 +154,10 @@ class MembershipReport(Views, row_names="id"):
         check_count("position", position, -len(self.labels), len(self.labels) - 1)
         among = np.flatnonzero(self.noise == position % len(self.labels))
         if len(among):
-            at = int(among[0])
+            i = int(among[0])
             return (
-                f"noise; {self.noise_share[at]:.0%} of its nearest neighbours are in "
-                f"{self.noise_cluster[at]}"
+                f"noise; {self.noise_share[i]:.0%} of its nearest neighbours are in "
+                f"{self.noise_cluster[i]}"
             )
         label, rival = self.labels[position], self.rivals[position]
         better = self.better_cluster[position]
@@ -320,8 +320,8 @@ def _place_noise(around: Around, t: int, n_jobs: int | None) -> tuple[np.ndarray
         empty = np.empty(0)
         return free, free, empty, empty, empty
     t = min(t, len(counted))
-    distances, found = around.nearest(free, counted, t, n_jobs)
-    best, chosen, votes = most_voted(codes[counted[found]])
+    distances, neighbours = around.nearest(free, counted, t, n_jobs)
+    best, chosen, votes = most_voted(codes[counted[neighbours]])
     rows, share = np.arange(len(free)), votes / t
     planes = around.planes(free, best)
     margin = planes.distances / (planes.gaps / 2)

@@ -25,11 +25,12 @@ def in_workers(
     """``function(*task)`` of every task, in their order; progress is told before each and after."""
     done: list[Any] = []
     watched = ending_with_parent(function)
-    made = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(watched)(*one) for one in tasks)
+    calls = (delayed(watched)(*task) for task in tasks)
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
     tell = progress if progress is not None else lambda *_: None
     for count in range(len(tasks)):
         tell(count, len(tasks), what)
-        done.append(next(made))
+        done.append(next(results))
     tell(len(tasks), len(tasks), what)
     return done
 

@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.cluster.cf_means.centre_search import (
-    IDLE_ROUNDS,
-    Budget,
-    History,
-    columns_of,
-    search,
-)
+from wellsep.cluster.cf_means.centre_search import IDLE_ROUNDS, Budget, History, columns_of, search
 from wellsep.cluster.cf_means.centre_search_gpu import device_search
 from wellsep.cluster.cf_means.gradient_steps import step, weights_of
 from wellsep.cluster.estimator import UNWATCHED, FitInput, NoProgress, Starts

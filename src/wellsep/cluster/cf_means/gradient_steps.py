@@ -28,7 +28,7 @@ class Pull(NamedTuple):
     inertia: float
     direction: np.ndarray  # (k, d)
     mass: np.ndarray  # (k,)
-    own: np.ndarray  # (k,) weight of the points nearest to each centre
+    caught: np.ndarray  # (k,) weight of the points nearest to each centre
 
 
 def weights_of(schedule: str, weight: float, n_steps: int) -> np.ndarray:
@@ -74,7 +74,7 @@ def pull(points: Points, nearest: Any, centers: np.ndarray, weight: float) -> Pu
     shares = w if unit is None else unit * w
     lengths = summed(pair, shares, k * k).reshape(k, k)  # Σw of (c, a)
     squares = summed(pair, shares * w, k * k).reshape(k, k)  # Σw²
-    own = to_numpy(summed(first, unit, k))
+    caught = to_numpy(summed(first, unit, k))
     drawn = to_numpy(lengths.sum(axis=0))
 
     # (unit − λw)·x under the nearest centre, λw·x under the second
@@ -82,7 +82,7 @@ def pull(points: Points, nearest: Any, centers: np.ndarray, weight: float) -> Pu
     codes = xp.stack([first, second], axis=1)
     parts = xp.stack([(1.0 if unit is None else unit) - pulled, pulled], axis=1)
     sums = space.code_sums(codes, space.beside(parts), k)
-    total = own + weight * (drawn - to_numpy(lengths.sum(axis=1)))
+    total = caught + weight * (drawn - to_numpy(lengths.sum(axis=1)))
     both = squares + squares.T
     turn = to_numpy(both.sum(axis=1)[:, None] * places - both @ places)
     inertia = float(near.sum() if unit is None else (near * unit).sum())
@@ -91,8 +91,8 @@ def pull(points: Points, nearest: Any, centers: np.ndarray, weight: float) -> Pu
         inertia + weight * separation,
         inertia,
         sums - total[:, None] * centers + weight * turn,
-        own + abs(weight) * drawn,
-        own,
+        caught + abs(weight) * drawn,
+        caught,
     )
 
 
@@ -106,7 +106,7 @@ def step(points: Points, centers: np.ndarray, weight: float) -> tuple[np.ndarray
     if weight == 0.0:
         return points.update(nearest, centers), force
     moved = centers + force.direction / np.where(force.mass > 0.0, force.mass, 1.0)[:, None]
-    empty = force.own == 0.0
+    empty = force.caught == 0.0
     if empty.any():
         moved[empty] = points.update(nearest, centers)[empty]
     return np.where(np.isfinite(moved), moved, centers), force

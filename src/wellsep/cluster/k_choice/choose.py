@@ -67,8 +67,6 @@ from wellsep.partitions import Partitions
 RANGE = range(2, 16)  # tried by default, and extended once
 STARTS = 10  # of the default k-means, for the partitions
 HALF_STARTS, GAP_STARTS = 3, 2  # for the halves of the prediction strength, for the gap statistic
-
-
 VOTERS: tuple[str, ...] = ("silhouette", "prediction_strength", "mixture_bic")
 
 
@@ -280,7 +278,7 @@ def choose_k(
     fits = fit_numbers(job, ks)
     chosen = judge_fits(job, ks, fits, gap)
     if not len(chosen.k):
-        raise next(one for run in fits for one in run if isinstance(one, Exception))
+        raise next(fit for run in fits for fit in run if isinstance(fit, Exception))
     if testable and not gap_votes:
         first = np.nan_to_num(chosen.values[0, :, 0] * chosen.directions[0], nan=-np.inf).argmax()
         for asked in ([int(chosen.k[first])], ks):  # all, if the best of the first index fails
@@ -327,7 +325,7 @@ def _stability(rows, runs) -> np.ndarray:
         if rows[a] is not None:
             _, i, j = np.intersect1d(rows[a], rows[b], assume_unique=True, return_indices=True)
         both = zip(runs[a], runs[b], strict=True)
-        agreement.append([ari_score(one.labels[i], other.labels[j]) for one, other in both])
+        agreement.append([ari_score(first.labels[i], second.labels[j]) for first, second in both])
     return np.mean(agreement, axis=0)
 
 
@@ -403,14 +401,13 @@ def judge_fits(
 ) -> ChosenK:
     """What the voters say on some numbers of clusters; one that failed in a repeat is left out."""
     first_end = ks[-1]
-    failures = {
-        k: f"{type(error).__name__}: {error}"
-        for k, *of_k in zip(ks, *fits, strict=True)
-        for error in reversed(of_k)  # that of the first repeat stays
-        if isinstance(error, Exception)
-    }
-    kept = [i for i, k in enumerate(ks) if k not in failures]
-    ks, runs = [ks[i] for i in kept], [[cast(Fitted, run[i]) for i in kept] for run in fits]
+    failures: dict[int, str] = {}
+    for k, *of_repeats in zip(ks, *fits, strict=True):
+        for fit in of_repeats:
+            if isinstance(fit, Exception):
+                failures.setdefault(k, f"{type(fit).__name__}: {fit}")
+    fitted = [i for i, k in enumerate(ks) if k not in failures]
+    ks, runs = [ks[i] for i in fitted], [[cast(Fitted, run[i]) for i in fitted] for run in fits]
     rows = [rows for rows, _ in job.repeats]
     shape = (len(runs), len(ks))
     values = np.full((*shape, len(job.voters)), np.nan)
@@ -421,10 +418,10 @@ def judge_fits(
         reasons = {(k, voter.name): "all objects are equal" for k in ks for voter in job.voters}
     elif ks:
         n_clusters, coverage, reasons = _score(job, ks, runs, values)
-        for at, (name, _, spec) in enumerate(job.voters):
+        for i, (name, _, spec) in enumerate(job.voters):
             if spec is None:
-                at_one[at], of_repeats, why = _criterion(name, job, ks, runs, gap)
-                values[: len(of_repeats), :, at] = of_repeats
+                at_one[i], of_repeats, why = _criterion(name, job, ks, runs, gap)
+                values[: len(of_repeats), :, i] = of_repeats
                 reasons |= {(k, name): text for k, text in why.items()}
     n = job.X.shape[0] if rows[0] is None else len(rows[0])
     return ChosenK(
@@ -435,9 +432,9 @@ def judge_fits(
         at_one=at_one,
         n_clusters=n_clusters,
         coverage=coverage,
-        seconds=np.array([[fitted.seconds for fitted in run] for run in runs]),
+        seconds=np.array([[fit.seconds for fit in run] for run in runs]),
         stability=_stability(rows, runs),
-        labels=np.array([one.labels for one in runs[0]] or np.empty((0, n), dtype=np.int32)),
+        labels=np.array([fit.labels for fit in runs[0]] or np.empty((0, n), dtype=np.int32)),
         objects=np.arange(n) if rows[0] is None else rows[0],
         estimator=" ".join(repr(job.model).split()),
         parameter=job.parameter,
@@ -452,9 +449,9 @@ def judge_fits(
         reasons=reasons,
         failures=failures,
         clusterers={
-            k: fitted.estimator
-            for k, fitted in zip(ks, runs[0], strict=True)
-            if fitted.estimator is not None
+            k: fit.estimator
+            for k, fit in zip(ks, runs[0], strict=True)
+            if fit.estimator is not None
         },
     )
 
@@ -463,14 +460,14 @@ def _score(
     job: Job, ks: list[int], runs: list[list[Fitted]], values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, str], str]]:
     """Put the scores of validity indices into the table: one pass, or one per subsample."""
-    asked = {at: voter.spec for at, voter in enumerate(job.voters) if voter.spec is not None}
+    asked = {i: voter.spec for i, voter in enumerate(job.voters) if voter.spec is not None}
     repeats = range(len(runs))
     groups = [list(repeats)] if job.repeats[0][0] is None else [[r] for r in repeats]
     n_clusters, coverage = np.zeros(values.shape[:2], dtype=int), np.zeros(values.shape[:2])
     reasons: dict[tuple[int, str], str] = {}
     for group in groups:
         rows, _ = job.repeats[group[0]]
-        labels = {f"{r}/{k}": one.labels for r in group for k, one in zip(ks, runs[r], strict=True)}
+        labels = {f"{r}/{k}": fit.labels for r in group for k, fit in zip(ks, runs[r], strict=True)}
         partitions = Partitions.from_labels(labels, noise=job.noise)
         n_clusters[group] = partitions.n_clusters.reshape(len(group), -1)
         coverage[group] = partitions.coverage.reshape(len(group), -1)
@@ -512,10 +509,11 @@ def _criterion(
     for r, run in enumerate(runs):
         rows, _ = job.repeats[r]
         X = cut_rows(job.scored, rows)
-        labels = [np.zeros(X.shape[0], dtype=int), *(one.labels for one in run)]
-        noisy = [i for i, one in enumerate(run) if (np.asarray(one.labels) < 0).any()]
+        labels = [np.zeros(X.shape[0], dtype=int), *(fit.labels for fit in run)]
+        noisy = [i for i, fit in enumerate(run) if (np.asarray(fit.labels) < 0).any()]
         why |= {ks[i]: "noise has no inertia" for i in noisy}
-        total, *values[r] = within_sums(X, labels, cut_rows(job.weights, rows))
+        sums = within_sums(X, labels, cut_rows(job.weights, rows))
+        totals.append(sums[0])
+        values[r] = sums[1:]
         values[r, noisy] = np.nan
-        totals.append(total)
     return float(np.mean(totals)), values, why

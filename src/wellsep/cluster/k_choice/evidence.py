@@ -153,7 +153,7 @@ def gap_curve(sample: Sample, ks: Sequence[int], seed: int, in_workers: InWorker
     assert not isinstance(X, str)
     ks = [1, *(k for k in ks if 1 < k < len(X))]
     data_sets = [X, *[ReferenceBox(X, "pca")] * REFERENCES]
-    tasks = [(sample.rough, sample.parameter, ks, X, seed + b) for b, X in enumerate(data_sets)]
+    tasks = [(sample.rough, sample.parameter, ks, d, seed + i) for i, d in enumerate(data_sets)]
     log_within, *references = in_workers(_log_within, tasks, what="gap statistic")
     gap, error = gaps(log_within, np.array(references))
     return Curve(np.array(ks), gap, error)
@@ -162,13 +162,13 @@ def gap_curve(sample: Sample, ks: Sequence[int], seed: int, in_workers: InWorker
 def _log_within(
     model: Any, parameter: str, ks: list[int], X: np.ndarray | ReferenceBox, seed: int
 ) -> np.ndarray:
-    """ln W of one data set for every K: −inf without spread, NaN where the fit failed."""
+    """ln W for every K, of X or of one reference: −inf without spread, NaN where the fit failed."""
     if isinstance(X, ReferenceBox):
         X = X(np.random.default_rng(seed))
     with _quiet():
         fits = _fits(model, parameter, ks[1:], X, None, seed % 2**31)
     labels = [np.zeros(len(X), dtype=int), *fits]
-    fitted = [not isinstance(one, Exception) for one in labels]
+    fitted = [not isinstance(vector, Exception) for vector in labels]
     sums = np.full(len(ks), np.nan)
     sums[fitted] = within_sums(X, list(compress(labels, fitted)))
     sums[sums <= NO_SPREAD * sums[0]] = 0.0
@@ -213,18 +213,18 @@ def _strengths(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, di
         for rows in halves:
             X = cut_rows(sample.X, rows, sample.pairwise)
             weights = cut_rows(sample.weights, rows)
-            some = [ks[at] for at in asked]
+            some = [ks[i] for i in asked]
             with _quiet():
                 fits.append(_fits(sample.model, sample.parameter, some, X, weights, drawn))
-        for at, *labels in zip(asked, *fits, strict=True):
-            failed = next((one for one in labels if isinstance(one, Exception)), None)
+        for i, *labels in zip(asked, *fits, strict=True):
+            failed = next((fit for fit in labels if isinstance(fit, Exception)), None)
             try:
                 if failed is not None:
                     raise UndefinedIndex(f"a half of the objects could not be clustered: {failed}")
                 strength = split_strengths(sample.X, halves, labels, sample.metric, sample.weights)
-                totals[at] += strength.weakest
+                totals[i] += strength.weakest
             except UndefinedIndex as error:
-                totals[at], reasons[ks[at]] = np.nan, str(error)
+                totals[i], reasons[ks[i]] = np.nan, str(error)
     return totals / n_splits, reasons
 
 
@@ -246,12 +246,12 @@ def mixture_bics(
 
 
 class _Mixture(GaussianMixture):
-    """A Gaussian mixture whose components begin as given clusters."""
+    """A Gaussian mixture that begins with given clusters; it overrides a private method."""
 
     clusters: np.ndarray  # (n, k) 1 where an object is in a cluster, else 0
 
-    def _initialize_parameters(self, X: np.ndarray, random_state: Any, **known: Any) -> None:
-        self._initialize(X, self.clusters, **known)
+    def _initialize_parameters(self, X: np.ndarray, random_state: Any, **library: Any) -> None:
+        self._initialize(X, self.clusters, **library)
 
 
 def _bic(X: np.ndarray, k: int, seed: int) -> float | str:
@@ -284,4 +284,4 @@ def _fits(
     if type(model) is KMeans and isinstance(model.init, str) and max(ks, default=0) <= X.shape[0]:
         return list(kmeans_labels(model, ks, X, weights, seed))
     fits = fit_each(model, parameter, ks, X, weights, seed)
-    return [one.labels if isinstance(one, Fitted) else one for one in fits]
+    return [fit.labels if isinstance(fit, Fitted) else fit for fit in fits]

@@ -65,9 +65,9 @@ def split_strengths(
     >>> found.first.tolist(), found.second.round(3).tolist(), round(found.weakest, 3)
     ([1.0, 1.0], [0.333, 1.0], 0.667)
     """
-    codes = [encode(one, name="labels").codes[0] for one in labels]
-    counted = [np.asarray(rows)[own >= 0] for rows, own in zip(halves, codes, strict=True)]
-    codes = [own[own >= 0] for own in codes]
+    every = [encode(vector, name="labels").codes[0] for vector in labels]
+    counted = [np.asarray(rows)[codes >= 0] for rows, codes in zip(halves, every, strict=True)]
+    codes = [vector[vector >= 0] for vector in every]
     if not all(map(len, codes)):
         raise UndefinedIndex("all objects of one half are noise")
     given = [
@@ -77,9 +77,9 @@ def split_strengths(
     return SplitStrengths(*(_kept_together(codes[i], given[i]) for i in range(2)))
 
 
-def _kept_together(own: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _kept_together(codes: np.ndarray, others: np.ndarray) -> np.ndarray:
     """For each cluster the share of its ordered pairs that another labelling keeps together."""
-    table = shared_sizes(own, other)[1:, 1:]
+    table = shared_sizes(codes, others)[1:, 1:]
     sizes = table.sum(axis=1)
     pairs = np.maximum(sizes * (sizes - 1), 1)
     return np.where(sizes < 2, 1.0, (table * (table - 1)).sum(axis=1) / pairs)

@@ -187,8 +187,8 @@ class ChosenK(Result, row_names="k"):
         gains = gain_over_one(self.gap, self.gap_error) if len(self.gap) else np.empty(0)
         if self.not_tested or np.isnan(gains).all():
             return None
-        at = int(np.nanargmax(gains))
-        return float(gains[at]), int(self.gap_k[1 + at])
+        largest = int(np.nanargmax(gains))
+        return float(gains[largest]), int(self.gap_k[1 + largest])
 
     @property
     def structure(self) -> bool | None:
@@ -359,7 +359,7 @@ class ChosenK(Result, row_names="k"):
         k = np.concatenate([[1], self.k[above]])
         values = np.concatenate([[self.at_one[position]], self.mean[above, position]])
         errors = dict(zip(self.gap_k.tolist(), self.gap_error.tolist(), strict=True))
-        error = np.array([errors.get(one, 0.0) for one in k.tolist()])
+        error = np.array([errors.get(number, 0.0) for number in k.tolist()])
         defined = ~np.isnan(values)
         defined &= defined[1:].any()
         return Curve(k[defined], values[defined], error[defined])
@@ -407,18 +407,18 @@ class ChosenK(Result, row_names="k"):
         if self.gain is None:
             why = self.not_tested or "the gap statistic is undefined for every K"
             return f"Whether there is more than one cluster was not tested: {why}."
-        gain, at = self.gain
+        gain, k = self.gain
         if np.isposinf(gain):
-            return f"There is more than one cluster: {at} clusters leave no spread within them."
+            return f"There is more than one cluster: {k} clusters leave no spread within them."
         if gain > GATE:
             return (
-                f"There is more than one cluster: K = {at} beats one cluster by {gain:.1f} "
+                f"There is more than one cluster: K = {k} beats one cluster by {gain:.1f} "
                 "standard errors of the gap statistic (3 are enough)."
             )
         clusterer = self.estimator.partition("(")[0]
-        none, by = f"no K of {_numbers(self.gap_k[1:])} beats", f"largest {gain:.1f}, at K = {at}"
+        none, by = f"no K of {_numbers(self.gap_k[1:])} beats", f"largest {gain:.1f}, at K = {k}"
         if len(self.gap_k) == 2:
-            none, by = f"K = {at} does not beat", f"{gain:.1f}"
+            none, by = f"K = {k} does not beat", f"{gain:.1f}"
         return (
             f"No structure beyond one cluster that {clusterer} could find: {none} one cluster by "
             f"more than 3 standard errors of the gap statistic ({by})."
@@ -435,18 +435,18 @@ class ChosenK(Result, row_names="k"):
             return self._strength(position, pick)
         if pick == 1:
             return f"{name} votes for 1 (at {self.at_one[position]:.4g})."
-        at = int(np.flatnonzero(self.k == pick)[0])
-        value = f"{self.mean[at, position]:.4g}"
+        row = int(np.flatnonzero(self.k == pick)[0])
+        value = f"{self.mean[row, position]:.4g}"
         if name in self.wants_more:
             text = f"{name} picks {pick}, the largest K tried, at {value}"
         else:
             text = f"{name} votes for {pick} at {value}"
         if len(self.values) > 1 and name not in CRITERIA:
             often = int((self.picks_by_repeat[:, position] == pick).sum())
-            text += f" ± {self.spread[at, position]:.2g}, in {often} of {len(self.values)} repeats"
+            text += f" ± {self.spread[row, position]:.2g}, in {often} of {len(self.values)} repeats"
         if name not in CRITERIA or name == "mixture_bic":
             signed = self.mean[:, position] * self.directions[position]
-            signed[at] = np.nan
+            signed[row] = np.nan
             if not np.isnan(signed).all():
                 second = int(np.nanargmax(signed))
                 text += f"; next is {self.k[second]} at {self.mean[second, position]:.4g}"
@@ -455,10 +455,10 @@ class ChosenK(Result, row_names="k"):
     def _strength(self, position: int, pick: int) -> str:
         values = self.mean[:, position]
         if pick == 1:
-            at = int(np.nanargmax(values))
+            row = int(np.nanargmax(values))
             return (
                 f"prediction_strength votes for 1: no K has more than {FOUND_AGAIN} (largest "
-                f"{values[at]:.2f}, at K = {self.k[at]})."
+                f"{values[row]:.2f}, at K = {self.k[row]})."
             )
         value = values[int(np.flatnonzero(self.k == pick)[0])]
         if "prediction_strength" in self.wants_more:
@@ -476,47 +476,47 @@ class ChosenK(Result, row_names="k"):
         if self.all_equal:
             return ()
         best = self.best_above_one if self.best == 1 else self.best
-        at = int(np.flatnonzero(self.k == best)[0])
+        row = int(np.flatnonzero(self.k == best)[0])
         n = self.labels.shape[1]
-        found = []
+        texts = []
         more = self.wants_more
         if more and self.best != 1:
-            found.append(
+            texts.append(
                 f"{listing(more)} picked the largest K tried, {self.k[-1]}: try a wider range."
             )
         if len(self.k) == 2 and self.k[1] - self.k[0] > 1 and not self.failures:
             low, high = self.k.tolist()
-            found.append(
+            texts.append(
                 f"Nothing between {low} and {high} was tried: pass range({low}, {high + 1}) for "
                 "all."
             )
         if self.structure is False and self.n_sampled < FEW:
-            found.append(
+            texts.append(
                 f"With so few objects ({self.n_sampled}) the gap statistic misses weak clusters."
             )
         if self.structure and self.skewness > SKEWED:
-            found.append(
+            texts.append(
                 f"A skewed column alone can look like structure (largest skewness "
                 f"{self.skewness:.1f}): try the logarithm of skewed columns."
             )
         if self.n_sampled < n:
-            found.append(
+            texts.append(
                 "Gap statistic, prediction strength and mixtures were computed on "
                 f"{self.n_sampled:,} of {n:,} objects."
             )
-        if self.stability[at] < 0.8:
-            found.append(
+        if self.stability[row] < 0.8:
+            texts.append(
                 f"The repeats agree little at K = {best} (adjusted Rand index "
-                f"{self.stability[at]:.2f}): its clusters depend on the start or the sample."
+                f"{self.stability[row]:.2f}): its clusters depend on the start or the sample."
             )
-        covered = float(self.coverage[:, at].mean())
+        covered = float(self.coverage[:, row].mean())
         if covered < 0.5:
-            found.append(
+            texts.append(
                 f"K = {best} is judged on {covered:.0%} of the objects; the others are noise."
             )
-        if (self.n_clusters[:, at] != best).any():
-            found.append(f"Asked for {best}, some fits found another number of clusters.")
-        return tuple(found)
+        if (self.n_clusters[:, row] != best).any():
+            texts.append(f"Asked for {best}, some fits found another number of clusters.")
+        return tuple(texts)
 
 
 def _numbers(ks: np.ndarray) -> str:

@@ -32,6 +32,7 @@ from wellsep.cluster.fitting import (
     given_to,
     is_pairwise,
     last_step,
+    metric_of,
     of_distances,
     prefix_of,
     seeded,
@@ -188,23 +189,20 @@ def stability(
         judged = in_workers(judge_draw, fits, n_jobs, progress, "samples")
         if n_splits:
             halves = [draw_halves(n, rng) for _ in range(n_splits)]
-            own = seeds[1 + n_draws :]
-            strengths, notes = strengths_of(refit, metric, halves, own, n_jobs)
-    failures = {i: one.error for i, one in enumerate(judged) if one.values is None}
+            strengths, notes = strengths_of(refit, metric, halves, seeds[1 + n_draws :], n_jobs)
+    failures = {i: draw.error for i, draw in enumerate(judged) if draw.values is None}
     if len(failures) == len(judged):
         raise ValueError(
             f"clusterer must fit at least one of {count(len(judged), 'sample')}, got only failures"
             f"; the first: {failures[0]}"
         )
-    none = np.full(len(clusters), np.nan)
+    none, counted = np.full(len(clusters), np.nan), codes >= 0
     return Stability(
         clusters=clusters,
-        labels=np.where(codes >= 0, clusters[codes], NOISE)
-        if (codes < 0).any()
-        else clusters[codes],
-        values=np.stack([none if j.values is None else j.values for j in judged], axis=1),
-        n_found=np.array([one.n_found for one in judged], dtype=np.intp),
-        noise_again=np.array([one.noise_again for one in judged]),
+        labels=clusters[codes] if counted.all() else np.where(counted, clusters[codes], NOISE),
+        values=np.stack([none if d.values is None else d.values for d in judged], axis=1),
+        n_found=np.array([draw.n_found for draw in judged], dtype=np.intp),
+        noise_again=np.array([draw.noise_again for draw in judged]),
         scheme="bootstrap" if size is None else "subsample",
         n_drawn=n if size is None else size,
         clusterer="" if model is None else " ".join(repr(model).split()),
@@ -217,19 +215,19 @@ def stability(
 
 def _clustering(model: Any, X: Any, labels: Any, weights: Any, seed: int) -> Partitions:
     """The clustering to judge: as given, or of a fit to all objects."""
-    n, found = X.shape[0], labels
+    n, given = X.shape[0], labels is not None
     wanted = getattr(last_step(model), "n_clusters", None)
     if isinstance(wanted, int) and wanted > n:  # the fit may say so less plainly
         raise ValueError(f"n_clusters must not exceed the number of objects ({n}), got {wanted}.")
-    if labels is None:
+    if not given:
         if model is None:
             raise ValueError("labels must be given where clusterer is None, got None.")
         fresh = seeded(clone(model, safe=False), seed, where_free=True)
-        found = fit_labels(fresh, X, weight_params(fresh, weights)).labels
-    partition = encode(found, n_objects=n)
+        labels = fit_labels(fresh, X, weight_params(fresh, weights)).labels
+    partition = encode(labels, n_objects=n)
     if not len(partition.classes[0]):
         noise = f"got noise for all {count(n, 'object')}"
-        if labels is not None:
+        if given:
             raise ValueError(f"labels must hold at least one cluster, {noise}.")
         raise ValueError(f"clusterer must find a cluster in X, {noise}; change its parameters.")
     return partition
@@ -257,8 +255,7 @@ def _how_compared(model: Any, metric: str | None, distances: bool) -> tuple[bool
         return False, "euclidean"
     if takes_distances(model):
         return True, PRECOMPUTED
-    own = getattr(last_step(model), "metric", None)
-    return is_pairwise(model), "cosine" if own == "cosine" else "euclidean"
+    return is_pairwise(model), "cosine" if metric_of(model) == "cosine" else "euclidean"
 
 
 def _check_objects(X: Any, pairwise: bool, model: Any) -> Any:

@@ -46,21 +46,21 @@ class Refit(NamedTuple):
         fresh = seeded(clone(self.model, safe=False), seed, where_free=True)
         X = cut_rows(self.X, rows, self.pairwise)
         labels = fit_labels(fresh, X, weight_params(fresh, cut_rows(self.weights, rows))).labels
-        found = encode(labels, n_objects=len(rows), name="labels of the clusterer")
-        return found.codes[0], len(found.classes[0])
+        partition = encode(labels, n_objects=len(rows), name="labels of the clusterer")
+        return partition.codes[0], len(partition.classes[0])
 
 
 def judge_draw(refit: Refit, codes: np.ndarray, rows: np.ndarray, seed: int) -> Judged:
     """Cluster the drawn objects and compare; a failure is reported, not raised."""
     try:
-        found, n_found = refit.codes(rows, seed)
+        found_codes, n_found = refit.codes(rows, seed)
     except Exception as error:  # a clusterer may raise anything
         return Judged(None, error=f"{type(error).__name__}: {shown(str(error))}")
     drawn = codes[rows]
     weights = cut_rows(refit.weights, rows)
-    values = best_matches(drawn, [found], int(codes.max()) + 1, weights)[0][:, 0]
+    values = best_matches(drawn, [found_codes], int(codes.max()) + 1, weights)[0][:, 0]
     noise = drawn < 0
-    again = float((found[noise] < 0).mean()) if noise.any() else np.nan
+    again = float((found_codes[noise] < 0).mean()) if noise.any() else np.nan
     return Judged(values, n_found, again)
 
 
@@ -75,18 +75,18 @@ def judge_stand_in(
     """Label the objects that were not drawn by those that were, and compare on the former alone."""
     drawn = np.zeros(len(codes), dtype=bool)
     drawn[rows] = True
-    known, others = np.flatnonzero(drawn & (codes >= 0)), np.flatnonzero(~drawn & (codes >= 0))
-    if not len(known) or not len(others):
+    drawn, others = np.flatnonzero(drawn & (codes >= 0)), np.flatnonzero(~drawn & (codes >= 0))
+    if not len(drawn) or not len(others):
         return Judged(None, error="no object with a label is left on one side of the split")
-    present, own = np.unique(codes[known], return_inverse=True)
-    k = min(n_neighbors, len(known))
+    present, labels = np.unique(codes[drawn], return_inverse=True)
+    k = min(n_neighbors, len(drawn))
     if not n_neighbors:
-        given = nearest_clusters(X, others, known, own, metric, weights)
+        given = nearest_clusters(X, others, drawn, labels, metric, weights)
     elif metric == PRECOMPUTED:
-        given = most_voted(own[smallest(distances_between(X, others, known), k)])[0]
+        given = most_voted(labels[smallest(distances_between(X, others, drawn), k)])[0]
     else:
-        search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X[known])
-        given = most_voted(own[search.kneighbors(X[others], return_distance=False)])[0]
+        search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X[drawn])
+        given = most_voted(labels[search.kneighbors(X[others], return_distance=False)])[0]
     # A label keeps its name here; a cluster whose objects were all drawn has none to judge it by.
     values = own_jaccards(
         codes[others], present[given], int(codes.max()) + 1, cut_rows(weights, others)
@@ -112,14 +112,14 @@ def strengths_of(
     tasks = [
         (refit, space, metric, pair, seeds[2 * m : 2 * m + 2]) for m, pair in enumerate(halves)
     ]
-    found = in_workers(_strength_of, tasks, n_jobs)
-    failed = [one for one in found if isinstance(one, str)]
+    of_splits = in_workers(_strength_of, tasks, n_jobs)
+    failed = [error for error in of_splits if isinstance(error, str)]
     notes = [
-        f"{len(failed)} of {count(len(found), 'split')} for the prediction strength failed and are "
-        f"left out; the first: {first}"
+        f"{len(failed)} of {count(len(of_splits), 'split')} for the prediction strength failed and "
+        f"are left out; the first: {first}"
         for first in failed[:1]
     ]
-    return np.array([one for one in found if not isinstance(one, str)], dtype=float), tuple(notes)
+    return np.array([s for s in of_splits if not isinstance(s, str)], dtype=float), tuple(notes)
 
 
 def _strength_of(

@@ -76,8 +76,8 @@ class Stability(Result, row_names="cluster"):
     @property
     def sizes(self) -> np.ndarray:
         """(K,) objects of each cluster."""
-        known, counts = np.unique(self.labels, return_counts=True)
-        return counts[np.isin(known, self.clusters)]  # both are sorted
+        labels, counts = np.unique(self.labels, return_counts=True)
+        return counts[np.isin(labels, self.clusters)]  # both are sorted
 
     @property
     def n_draws(self) -> np.ndarray:
@@ -110,30 +110,30 @@ class Stability(Result, row_names="cluster"):
     @property
     def words(self) -> tuple[str, ...]:
         """What to call each cluster, or the two words that its interval lies between."""
-        found = []
+        words = []
         for low, high in self._steps():
             if low is None or high is None:
-                found.append("not judged")
+                words.append("not judged")
             elif low == high:
-                found.append(WORDS[low])
+                words.append(WORDS[low])
             else:
-                found.append(f"between {WORDS[low]} and {WORDS[high]}")
-        return tuple(found)
+                words.append(f"between {WORDS[low]} and {WORDS[high]}")
+        return tuple(words)
 
     @property
     def prediction_strength(self) -> float:
         """Mean prediction strength over the splits; NaN where it was not computed."""
-        known = self.prediction_strengths
-        return float(known.mean()) if len(known) else float("nan")
+        strengths = self.prediction_strengths
+        return float(strengths.mean()) if len(strengths) else float("nan")
 
     def _steps(self) -> list[tuple[int | None, int | None]]:
         """Per cluster the lowest and the highest word that its interval touches."""
         half = np.nan_to_num(self.half_width)
         ends = np.stack([self.jaccard - half, self.jaccard + half])
-        at = np.searchsorted(STEPS, ends, side="right")
+        words = np.searchsorted(STEPS, ends, side="right")
         return [
             (None, None) if np.isnan(mean) else (int(low), int(high))
-            for mean, low, high in zip(self.jaccard, *at, strict=True)
+            for mean, low, high in zip(self.jaccard, *words, strict=True)
         ]
 
     def columns(self) -> dict[str, list[Any]]:
@@ -201,56 +201,56 @@ class Stability(Result, row_names="cluster"):
         if not judged:
             return f"Cluster {self._name(j)} ({size}) could be judged in no {self.scheme}."
         low, high = self._steps()[j]
-        said = ADVICE[low] if low is not None else ""
+        advice = ADVICE[low] if low is not None else ""
         if low != high:
-            said = f"It is {self.words[j]}; more samples (n_draws) would decide"
+            advice = f"It is {self.words[j]}; more samples (n_draws) would decide"
         elif self.stand_in:
-            said = f"By the classifier it is {self.words[j]}"
+            advice = f"By the classifier it is {self.words[j]}"
         half = self.half_width[j]
         spread = "" if np.isnan(half) else f" ± {half:.2f}"
         return (
             f"Cluster {self._name(j)} ({size}) dissolves in {self.dissolved[j]} of "
             f"{count(judged, self.scheme)} and is recovered in {self.recovered[j]}; mean Jaccard "
-            f"{self.jaccard[j]:.2f}{spread}. {said}."
+            f"{self.jaccard[j]:.2f}{spread}. {advice}."
         )
 
     def _on_draws(self) -> list[str]:
-        found = []
+        texts = []
         if not np.isnan(self.noise_again).all():
             again = np.nanmean(self.noise_again)
             n = count(int((self.labels == NOISE).sum()), "noise object")
-            found.append(f"Of {n} {again:.0%} are noise again, on average.")
+            texts.append(f"Of {n} {again:.0%} are noise again, on average.")
         judged = self.n_found[self.n_found > 0]
         if not self.stand_in and len(judged) and (judged != len(self.clusters)).any():
-            found.append(
+            texts.append(
                 f"The {self.scheme}s have {judged.min()} to {judged.max()} clusters, the "
                 f"clustering has {len(self.clusters)}."
             )
         if len(self.prediction_strengths):
             strength, halves = self.prediction_strength, len(self.prediction_strengths)
             verb = "finds" if strength > FOUND_AGAIN else "does not find"
-            found.append(
+            texts.append(
                 f"Prediction strength is {strength:.2f} over {count(halves, 'split')}: one half of "
                 f"the objects {verb} the clusters of the other (more than {FOUND_AGAIN} is needed)."
             )
         if self.failures:
             first = min(self.failures)
-            found.append(
+            texts.append(
                 f"{len(self.failures)} of {self.values.shape[1]} fits failed and are left out; the "
                 f"first: {printable(self.failures[first], 200)}"
             )
-        found += self.notes
+        texts += self.notes
         if self.stand_in:
-            found.append(
+            texts.append(
                 f"No clusterer was given, so a classifier by {self.stand_in.replace('-', ' ')} "
                 "learnt the labels of each sample and was judged on the other objects. This shows "
                 "whether the labels can be predicted, not whether your method would find the "
                 "clusters again."
             )
-        found.append(
+        texts.append(
             "Stable does not mean true: stability belongs to the clusterer as much as to the data."
         )
-        return found
+        return texts
 
     def _name(self, j: int) -> str:
         return printable(str(self.clusters[j]), 40)
