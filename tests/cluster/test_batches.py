@@ -105,6 +105,14 @@ def test_a_stream_finds_the_same_clusters_in_any_unit(X, exponent):
         np.testing.assert_allclose(scaled.cluster_centers_ / unit, model.cluster_centers_)
 
 
+def test_a_stream_begins_anew_after_a_fit(X):
+    model = ws.KMeans(3, random_state=0).partial_fit(X[:100]).fit(X[:, :2])
+    model.partial_fit(X[:200, :2])
+    fresh = ws.KMeans(3, random_state=0).partial_fit(X[:200, :2])
+    np.testing.assert_array_equal(model.cluster_centers_, fresh.cluster_centers_)
+    assert model.n_samples_seen_ == 200
+
+
 def test_a_stream_takes_weights_sparse_rows_and_directions(X):
     weights = np.ones(500)
     weights[::2] = 0.0

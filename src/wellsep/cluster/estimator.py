@@ -117,6 +117,7 @@ class CentroidClusterer(
             The fitted estimator.
         """
         X = self._validated(X)
+        self.__dict__.pop("_stream", None)  # a later partial_fit begins anew
         weights = self._weights(sample_weight, X)
         starts = self._starts()
         n_clusters = starts.n_clusters
