@@ -313,3 +313,11 @@ def test_frames_are_taken(X):
     pd = pytest.importorskip("pandas", reason="pandas is an optional input kind")
     frame = ws.choose_k(pd.DataFrame(X, columns=list("abc")), [3, 4, 5], random_state=0, **QUICK)
     assert frame.best == 4
+
+
+def test_few_objects_with_weight_leave_a_half_without_a_strength():
+    X, weights = np.random.default_rng(0).normal(size=(40, 2)), np.zeros(40)
+    weights[:2] = 1.0
+    options = {"sample_weight": weights, "gate": False, "random_state": 0}
+    chosen = ws.choose_k(X, [2, 3], indices=["calinski_harabasz", "prediction_strength"], **options)
+    assert "sample_weight must have at least one" in chosen.reasons[2, "prediction_strength"]

@@ -281,7 +281,8 @@ def _fits(
     model: Any, parameter: str, ks: list[int], X: Any, weights: Any, seed: int
 ) -> list[np.ndarray | Exception]:
     """The labels for every K, or the error of the fit."""
-    if type(model) is KMeans and isinstance(model.init, str) and max(ks, default=0) <= X.shape[0]:
+    fits_all = max(ks, default=0) <= X.shape[0] and (weights is None or weights.any())
+    if fits_all and type(model) is KMeans and isinstance(model.init, str):
         return list(kmeans_labels(model, ks, X, weights, seed))
     fits = fit_each(model, parameter, ks, X, weights, seed)
     return [fit.labels if isinstance(fit, Fitted) else fit for fit in fits]
