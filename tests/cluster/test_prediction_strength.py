@@ -8,11 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.metrics import pairwise_distances
 
-from wellsep import UndefinedIndex
-from wellsep.cluster.k_choice.prediction_strength import draw_halves, split_strengths
+from wellsep import Distances, UndefinedIndex
+from wellsep.cluster.k_choice.prediction_strength import (
+    draw_halves,
+    nearest_clusters,
+    split_strengths,
+)
 
 ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "stability.json").read_text())
 
@@ -83,6 +88,38 @@ def test_distances_use_the_least_mean_distance():
     expected = (t * (t - 1)).sum(axis=1) / (10 * 9)
     found = split_strengths(D, halves, mixed, metric="precomputed")
     np.testing.assert_allclose(found.first, expected)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_a_cluster_without_weight_is_nearest_to_nothing(metric):
+    X, weights = np.array([[-10.0], [10.0], [30.0], [-1.0]]), np.array([1.0, 1.0, 0.0, 1.0])
+    data = X if metric == "euclidean" else abs(X - X.T)
+    others, codes = np.arange(3), np.arange(3)
+    assert nearest_clusters(data, np.array([3]), others, codes, metric, weights).tolist() == [0]
+    with pytest.raises(UndefinedIndex, match="has weight"):
+        nearest_clusters(data, np.array([3]), others, codes, metric, np.zeros(4))
+
+
+def test_distances_between_halves_keep_to_the_memory_budget():
+    class Counted(Distances):
+        largest_block = 0
+
+        def block(self, i, j):
+            table = super().block(i, j)
+            self.largest_block = max(self.largest_block, table.size)
+            return table
+
+    X = np.random.default_rng(0).normal(size=(900, 2))
+    space, labels = Counted(pairwise_distances(X)), (X[:, 0] > 0).astype(int)
+    halves = draw_halves(900, np.random.RandomState(0))
+    both = [labels[rows] for rows in halves]
+    whole = split_strengths(space, halves, both, "precomputed")
+    assert space.largest_block == 450 * 450
+    space.largest_block = 0
+    with sklearn.config_context(working_memory=1):  # MiB
+        parts = split_strengths(space, halves, both, "precomputed")
+    assert space.largest_block <= 2**20 / 8
+    np.testing.assert_array_equal(parts.first, whole.first)
 
 
 def test_halves_share_no_object_and_hold_all():

@@ -211,6 +211,7 @@ def test_sparse_data_and_frames_give_the_values_of_dense_data(blobs):
     [
         GaussianMixture(3),
         make_pipeline(StandardScaler(), SkKMeans(3, n_init=2)),
+        make_pipeline(StandardScaler().set_output(transform="pandas"), SkKMeans(3, n_init=2)),
         HDBSCAN(min_cluster_size=10, copy=True),
         ws.KMeans(3, metric="cosine"),
         ws.CFMeans(3),
@@ -370,3 +371,12 @@ def test_names_of_clusters_are_kept(blobs):
     assert found.clusters.tolist() == ["east", "north", "west"]
     assert found.columns()["cluster"] == ["east", "north", "west"]
     assert found.sizes.tolist() == [40, 40, 40]
+
+
+def test_a_sample_without_weight_has_no_nearest_means(blobs):
+    X, labels = blobs
+    weights = np.zeros(len(X))
+    weights[:2] = 1.0
+    options = {"stand_in": "nearest-mean", "n_draws": 20, "random_state": 0}
+    found = ws.stability(None, X, labels, sample_weight=weights, **options)
+    assert set(found.failures.values()) == {"no object on one side of the split has weight"}

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks.arrays import UndefinedIndex
+from wellsep._checks.arrays import UndefinedIndex, to_numpy
+from wellsep._threads import budget_bytes, row_blocks
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.distances.base import PRECOMPUTED, PairSpace
 from wellsep.partitions import encode, shared_sizes
@@ -85,11 +86,13 @@ def _kept_together(codes: np.ndarray, others: np.ndarray) -> np.ndarray:
     return np.where(sizes < 2, 1.0, (table * (table - 1)).sum(axis=1) / pairs)
 
 
-def distances_between(X: Any, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Distances of some objects to others, from a matrix or a space of distances."""
-    if isinstance(X, PairSpace):
-        return X.block(rows, others)
-    return np.asarray(X[np.ix_(rows, others)])
+def distance_blocks(X: Any, rows: np.ndarray, others: np.ndarray) -> Iterator[np.ndarray]:
+    """Distances of some objects to others, in blocks of rows: three fit the memory budget."""
+    for block in row_blocks(len(rows), 3 * len(others), int(budget_bytes() / 8)):
+        if isinstance(X, PairSpace):
+            yield X.block(rows[block], others)
+        else:
+            yield np.asarray(X[np.ix_(rows[block], others)])
 
 
 def nearest_clusters(
@@ -100,17 +103,21 @@ def nearest_clusters(
     metric: str,
     sample_weight: np.ndarray | None = None,
 ) -> np.ndarray:
-    """For each row the nearest of the clusters that other rows form."""
-    n_clusters = int(codes.max()) + 1
+    """For each row the nearest of the clusters that other rows form; none that has no weight."""
     weights = None if sample_weight is None else sample_weight[others]
+    filled = np.unique(codes if weights is None else codes[weights > 0])
+    if not len(filled):
+        raise UndefinedIndex("no object on one side of the split has weight")
     if metric == PRECOMPUTED:
-        members = (codes[:, None] == np.arange(n_clusters)).astype(np.float64)
+        members = (codes[:, None] == filled).astype(np.float64)
         members = members if weights is None else members * weights[:, None]
-        between = distances_between(X, rows, others).astype(np.float64, copy=False)
-        return (between @ members / members.sum(axis=0)).argmin(axis=1)
+        mass, blocks = members.sum(axis=0), distance_blocks(X, rows, others)
+        means = [block.astype(np.float64, copy=False) @ members / mass for block in blocks]
+        return filled[np.concatenate(means).argmin(axis=1)]
     metric = metric if metric in Points.METRICS else "euclidean"
     made = prepare(X[others], weights, metric)
-    sums, mass = made.label_sums(codes, n_clusters)
-    centers = made.frame.means(sums, mass, np.zeros_like(sums))
+    sums, mass = made.label_sums(codes, int(codes.max()) + 1)
+    centers = made.frame.means(sums, mass, np.zeros_like(sums))[filled]
     points = prepare(X[rows], None, metric)
-    return points.assign(points.frame.enter(made.frame.leave(centers))).first
+    nearest = points.assign(points.frame.enter(made.frame.leave(centers))).first
+    return filled[to_numpy(nearest)]

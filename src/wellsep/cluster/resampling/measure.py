@@ -166,8 +166,7 @@ def stability(
     rng = check_random_state(random_state)
     seeds = rng.randint(2**31 - 1, size=1 + n_draws + 2 * n_splits)
     draws = [draw_rows(n, size, rng) for _ in range(n_draws)]
-    strengths: np.ndarray = np.empty(0)
-    notes: tuple[str, ...] = ()
+    strengths, notes = np.empty(0), tuple[str, ...]()
     partition = _clustering(model, X, labels, weights, int(seeds[0]))
     codes, clusters = partition.codes[0], partition.classes[0]
     if model is None:

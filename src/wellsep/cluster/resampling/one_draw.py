@@ -13,7 +13,7 @@ from wellsep._checks.arrays import UndefinedIndex
 from wellsep._text.sentences import count, shown
 from wellsep.cluster.fitting import cut_rows, fit_labels, seeded, seen_inside, weight_params
 from wellsep.cluster.k_choice.prediction_strength import (
-    distances_between,
+    distance_blocks,
     nearest_clusters,
     split_strengths,
 )
@@ -81,12 +81,18 @@ def judge_stand_in(
     present, labels = np.unique(codes[drawn], return_inverse=True)
     k = min(n_neighbors, len(drawn))
     if not n_neighbors:
-        given = nearest_clusters(X, others, drawn, labels, metric, weights)
-    elif metric == PRECOMPUTED:
-        given = most_voted(labels[smallest(distances_between(X, others, drawn), k)])[0]
+        try:
+            given = nearest_clusters(X, others, drawn, labels, metric, weights)
+        except UndefinedIndex as error:
+            return Judged(None, error=str(error))
     else:
-        search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X[drawn])
-        given = most_voted(labels[search.kneighbors(X[others], return_distance=False)])[0]
+        if metric == PRECOMPUTED:
+            blocks = distance_blocks(X, others, drawn)
+            neighbours = np.concatenate([smallest(block, k) for block in blocks])
+        else:
+            search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X[drawn])
+            neighbours = search.kneighbors(X[others], return_distance=False)
+        given = most_voted(labels[neighbours])[0]
     # A label keeps its name here; a cluster whose objects were all drawn has none to judge it by.
     values = own_jaccards(
         codes[others], present[given], int(codes.max()) + 1, cut_rows(weights, others)
@@ -109,9 +115,8 @@ def strengths_of(
             "all distances.",
         )
     space = seen_inside(refit.model, refit.X)  # where means are taken
-    tasks = [
-        (refit, space, metric, pair, seeds[2 * m : 2 * m + 2]) for m, pair in enumerate(halves)
-    ]
+    splits = zip(halves, seeds.reshape(-1, 2), strict=True)
+    tasks = [(refit, space, metric, rows, pair) for rows, pair in splits]
     of_splits = in_workers(_strength_of, tasks, n_jobs)
     failed = [error for error in of_splits if isinstance(error, str)]
     notes = [
