@@ -91,9 +91,8 @@ class StreamedClusterer(CentroidClusterer):
         if not sample.frame.directions:  # rows outside the sample may need a larger unit
             unit = unit_of(X)
             shrunk = sample.frame.unit / unit
-            spread = sample.frame.spread * shrunk**2
-            sample = replace(sample, frame=sample.frame._replace(unit=unit, spread=spread))
-            centers = centers * shrunk
+            frame = sample.frame._replace(unit=unit, spread=sample.frame.spread * shrunk**2)
+            sample, centers = replace(sample, frame=frame), centers * shrunk
         frame, history, work = sample.frame, History(), 0.0
         n_iter, still = 0, False
         while n_iter < starts.max_iter and not still:

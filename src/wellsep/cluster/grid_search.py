@@ -432,7 +432,6 @@ def results_table(
     for name, of_fitted in facts.items():
         results[name] = np.full(n, np.nan)
         results[name][rows] = of_fitted
-    results["error"] = np.array(
-        [None if e is None else f"{type(e).__name__}: {e}" for e in errors], dtype=object
-    )
+    texts = [None if e is None else f"{type(e).__name__}: {e}" for e in errors]
+    results["error"] = np.array(texts, dtype=object)
     return results

@@ -424,6 +424,7 @@ def judge_fits(
                 values[: len(of_repeats), :, i] = of_repeats
                 reasons |= {(k, name): text for k, text in why.items()}
     n = job.X.shape[0] if rows[0] is None else len(rows[0])
+    estimators = {k: fit.estimator for k, fit in zip(ks, runs[0], strict=True)}
     return ChosenK(
         k=np.array(ks, dtype=int),
         indices=tuple(voter.name for voter in job.voters),
@@ -448,11 +449,7 @@ def judge_fits(
         all_equal=all_equal,
         reasons=reasons,
         failures=failures,
-        clusterers={
-            k: fit.estimator
-            for k, fit in zip(ks, runs[0], strict=True)
-            if fit.estimator is not None
-        },
+        clusterers={k: model for k, model in estimators.items() if model is not None},
     )
 
 

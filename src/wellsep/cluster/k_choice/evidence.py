@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -168,9 +167,9 @@ def _log_within(
     with _quiet():
         fits = _fits(model, parameter, ks[1:], X, None, seed % 2**31)
     labels = [np.zeros(len(X), dtype=int), *fits]
-    fitted = [not isinstance(vector, Exception) for vector in labels]
+    fitted = [i for i, vector in enumerate(labels) if not isinstance(vector, Exception)]
     sums = np.full(len(ks), np.nan)
-    sums[fitted] = within_sums(X, list(compress(labels, fitted)))
+    sums[fitted] = within_sums(X, [labels[i] for i in fitted])
     sums[sums <= NO_SPREAD * sums[0]] = 0.0
     with np.errstate(divide="ignore"):
         return np.log(sums)

@@ -428,9 +428,8 @@ class ChosenK(Result, row_names="k"):
         pick = self.picks[name]
         if pick is None:
             reasons = [why for (_, index), why in self.reasons.items() if index == name]
-            return (
-                f"{name} is undefined for every K: {reasons[0] if reasons else 'no reason given'}."
-            )
+            why = reasons[0] if reasons else "no reason given"
+            return f"{name} is undefined for every K: {why}."
         if name == "prediction_strength":
             return self._strength(position, pick)
         if pick == 1:
