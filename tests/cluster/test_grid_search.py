@@ -154,6 +154,8 @@ def test_without_refit_there_is_a_table_and_no_estimator(X):
     assert not hasattr(search, "best_estimator_")
     with pytest.raises(NotFittedError):
         search.predict(X)
+    with pytest.raises(AttributeError, match="fit_predict needs refit=True"):
+        search.fit_predict(X)
 
 
 def test_a_failing_setting_is_kept_with_its_reason(X):

@@ -220,6 +220,8 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Fit, then return the labels of the best setting; parameters as in `fit`."""
+        if self.refit is False:
+            raise AttributeError("fit_predict needs refit=True; with refit=False call fit.")
         return self.fit(X, **fit_params).labels_
 
     @available_if(_best_has("predict"))

@@ -199,7 +199,7 @@ class CentreSearch:
         else:
             trial.take(state)
             if pair is not None:
-                proposals.refused[pair] = True
+                proposals.refused.append(pair)
             self.note(self.best)
         passes = max(self.work - before, 1.0) / (self.points.n * self.k)
         earlier = self.yields[operator]
@@ -270,11 +270,11 @@ class _Proposals:
     def __init__(self, state: CentreState, random_state: np.random.RandomState):
         self.state, self.random_state = state, random_state
         self.splits: dict[int, Any] = {}
-        self.refused = np.zeros((state.k, state.k), dtype=bool)  # cluster to split, centre to leave
+        self.refused: list[tuple[int, int]] = []  # cluster to split, centre to leave
 
     def changed(self, touched: np.ndarray) -> None:
         self.splits = {code: split for code, split in self.splits.items() if not touched[code]}
-        self.refused[touched] = self.refused[:, touched] = False
+        self.refused = [pair for pair in self.refused if not touched[list(pair)].any()]
 
     def point(self) -> Proposal:
         """A point drawn by its share of the cost, and a centre that is hardly missed."""
@@ -295,14 +295,19 @@ class _Proposals:
         net = gain[:, None] - loss[spare]
         net[gain <= 0.0] = -np.inf
         net[dear[:, None] == spare] = -np.inf
-        net[self.refused[dear[:, None], spare]] = -np.inf
+        row_of, column_of = np.full((2, state.k), -1)
+        row_of[dear], column_of[spare] = np.arange(len(dear)), np.arange(len(spare))
+        parted, leaving = np.array(self.refused, dtype=np.intp).reshape(-1, 2).T
+        rows, columns = row_of[parted], column_of[leaving]
+        met = (rows >= 0) & (columns >= 0)
+        net[rows[met], columns[met]] = -np.inf
         best = float(net.max())
         if best == -np.inf:
             return None
         row, column = np.argwhere(net >= best - _TIE * abs(best))[0]
-        parted, leaving = int(dear[row]), int(spare[column])
-        split = self._split_of(parted)
-        return np.array([leaving, parted]), np.stack([split.one, split.other]), (parted, leaving)
+        pair = int(dear[row]), int(spare[column])
+        split = self._split_of(pair[0])
+        return np.array([pair[1], pair[0]]), np.stack([split.one, split.other]), pair
 
     def _split_of(self, code: int) -> Any:
         if code not in self.splits:

@@ -429,7 +429,7 @@ class ChosenK(Result, row_names="k"):
         if pick is None:
             reasons = [why for (_, index), why in self.reasons.items() if index == name]
             why = reasons[0] if reasons else "no reason given"
-            return f"{name} is undefined for every K: {why}."
+            return f"{name} is undefined for every K: {why.rstrip('.')}."
         if name == "prediction_strength":
             return self._strength(position, pick)
         if pick == 1:
