@@ -72,6 +72,30 @@ def test_clusters_with_one_centre_are_still_rivals_of_the_others(
     assert ws.score_partitions(torch.tensor(X), [y], spec).values == pytest.approx(host, rel=1e-9)
 
 
+def test_centres_that_coincide_decide_nothing_about_other_clusters(as_card):
+    cross = [[-1, 0], [1, 0], [0, -1], [0, 1]]  # two clusters about one centre
+    X = np.array([*cross, [5, 5], [6, 5], [9, -9], [9, -8], [3, 3]], dtype=float)
+    labels = [
+        [0, 0, 1, 1, 2, 2, 3, 3, -1],
+        [0, 0, 1, 1, 2, 2, 2, 2, -1],
+        [3, 3, 2, 2, 1, 1, 0, 0, 0],
+    ]
+    ours = ws.score_partitions(torch.tensor(X), labels, ["cfq"], noise="cluster")
+    host = ws.score_partitions(X, labels, ["cfq"], noise="cluster")
+    assert ours.values == pytest.approx(host.values, rel=1e-12)
+    assert ours.reasons == host.reasons
+
+
+def test_distances_that_are_not_numbers_are_seen_as_such(as_card):
+    X = np.random.default_rng(3).normal(size=(60, 6))
+    X[7] = 1.0  # correlates with nothing
+    spec = ("silhouette", {"metric": "correlation"})
+    values = [
+        ws.score_partitions(x, [np.arange(60) % 3], [spec]).values for x in (X, torch.tensor(X))
+    ]
+    assert np.isnan(values).all()
+
+
 @pytest.mark.parametrize("variant", ["hubert-levin", "nbclust"])
 @pytest.mark.parametrize("offset", [1e2, 1e4, 1e6])
 def test_directions_far_from_the_origin_are_not_rounded(variant, offset, as_card):

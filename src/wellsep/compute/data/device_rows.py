@@ -97,7 +97,7 @@ class DeviceSpace(Space):
             members = self.memberships(codes[:, part], n_clusters, weight, torch.float64, False)
             if values.ndim == 3:
                 members = members.unflatten(0, (len(codes), -1))
-            added = members @ values[..., part, :].to(torch.float64)
+            added = summed_members(members, values[..., part, :].to(torch.float64))
             total = added if total is None else total + added
         return total
 
@@ -113,9 +113,8 @@ class DeviceSpace(Space):
         if values.ndim == 3:
             return self.cluster_sums(values, codes, n_clusters, weights).flatten(0, 1)
         values = values if weights is None else values * self.asarray(weights)
-        table = member_table(
-            self.index(codes), n_clusters, codes.shape[1], torch.float64, values.nan_to_num(0.0)
-        )
+        codes = self.index(codes)
+        table = member_table(codes, n_clusters, codes.shape[1], torch.float64, values)
         if groups is None:
             return table.sum(dim=1)
         one_hot = torch.nn.functional.one_hot(self.index(groups), n_groups).to(torch.float64)
@@ -231,6 +230,16 @@ def member_table(
     table = torch.zeros((clusters + 1, width), dtype=dtype, device=codes.device)
     table.scatter_(0, place, values)
     return table[:clusters]
+
+
+def summed_members(members: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """(..., K, e) ``members`` (..., K, b) @ ``values`` (..., b, e); 0 · NaN adds nothing."""
+    sums = members @ values
+    if bool(sums.isnan().any()):
+        unknown = values.isnan()
+        sums = members @ values.masked_fill(unknown, 0.0)
+        sums[members @ unknown.to(members.dtype) > 0] = torch.nan
+    return sums
 
 
 def to_device(values: Any, X: torch.Tensor, dtype: Any = torch.float64) -> torch.Tensor:
