@@ -233,6 +233,13 @@ def test_float32_gives_the_same_for_every_chunking(data):
         assert_agree(got, expected, rtol=1e-4)
 
 
+def test_fewer_rows_than_columns_have_the_spectrum_that_they_have_in_memory():
+    X = np.random.default_rng(4).normal(size=(12, 30))
+    labels = np.arange(12) % 3
+    got = ws.ccc_score(da.from_array(X, chunks=(5, -1)), labels)
+    assert got == pytest.approx(ws.ccc_score(X, labels), rel=1e-9)
+
+
 def test_one_index_of_one_partition_is_a_float(data):
     X, labels = data
     rows, beside = on_dask(X, labels, CHUNKINGS["uneven"])
@@ -344,6 +351,11 @@ def test_a_nan_is_named_with_its_chunk(data):
     ("change", "error", "sentence"),
     [
         (lambda x, y: (x[:, 0], y), ValueError, "X must be two-dimensional, got 1 dimension"),
+        (
+            lambda x, y: (x[:, 0].to_dask_dataframe(), y),
+            ValueError,
+            "X must be two-dimensional, got 1 dimension",
+        ),
         (lambda x, y: (x.astype(str), y), TypeError, "X must be numeric, got a dask array of type"),
         (lambda x, y: (x, y[:-1]), ValueError, r"labels must have one value per object \(180\)"),
         (lambda x, y: (x, y + 0.5), ValueError, "labels must be whole numbers or names, got"),

@@ -385,7 +385,8 @@ def _as_array(X: Any, name: str) -> da.Array:
     if isinstance(X, da.Array):
         return X
     if hasattr(X, "to_dask_array"):
-        for column, dtype in dict(getattr(X._meta, "dtypes", {})).items():
+        columns = X._meta.dtypes if getattr(X._meta, "ndim", 0) == 2 else {}  # a series has none
+        for column, dtype in dict(columns).items():
             if getattr(dtype, "kind", "O") not in "fiub":
                 raise TypeError(
                     f"{name} must have numeric columns, got column {column!r} of type "
