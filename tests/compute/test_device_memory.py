@@ -69,3 +69,10 @@ def test_no_table_of_a_fit_outgrows_its_budget(estimator, weighted):
     assert 0 < seen.bytes <= allowed, (seen.name, seen.shape)
     assert allowed < N * K  # a table with one byte for each point and centre would not pass
     assert model.labels_.shape == (N,)
+
+
+def test_equal_weights_are_not_sent_to_the_device(monkeypatch):
+    X = torch.as_tensor(np.random.default_rng(1).normal(size=(1000, 3)))
+    expected = float(X.var(dim=0, correction=0).mean())
+    monkeypatch.setattr(tensors.DeviceSpace, "asarray", lambda *sent: pytest.fail("was sent"))
+    assert points.mean_variance(X) == pytest.approx(expected, rel=1e-12)

@@ -407,12 +407,14 @@ def mean_variance(values: Any, weights: np.ndarray | None = None) -> float:
 def _mean(X: Any, weights: np.ndarray | None, *, squared: bool = False) -> np.ndarray:
     """Weighted mean of every feature, or of its square, in float64."""
     n, d = X.shape
-    share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    total = n if weights is None else weights.sum()
     if sp.issparse(X):
+        share = (np.ones(n) if weights is None else weights) / total
         return share @ (X.multiply(X).tocsr() if squared else X)
-    space, mean, here = as_space(X), np.zeros(d), is_host(X)
-    for rows in row_blocks(n, d, 1 << 18 if here else DEVICE_BLOCK):
+    space, mean = as_space(X), np.zeros(d)
+    for rows in row_blocks(n, d, 1 << 18 if is_host(X) else DEVICE_BLOCK):
         block = space.xp.astype(X[rows, :], space.xp.float64, copy=False)
-        block = block * block if squared else block
-        mean += to_numpy((share[rows] if here else space.asarray(share[rows])) @ block)
+        ones = space.xp.ones_like(block[:, 0])  # where X lies: equal weights are not sent there
+        share = (ones if weights is None else space.asarray(weights[rows])) / total
+        mean += to_numpy(share @ (block * block if squared else block))
     return mean
