@@ -68,15 +68,16 @@ def own_squares(
     ‖nx − Σx‖²/n² is exact for whole numbers, as x − mean is not.
     """
     (n, d), g = X.shape, len(batch.which)
-    found = torch.empty((g, n), dtype=X.dtype, device=X.device)
+    square = torch.empty((g, n), dtype=X.dtype, device=X.device)
     first = torch.arange(g, device=X.device)[:, None] * batch.k
     flat = points.reshape(g * batch.k, d)
     for rows in row_parts(n, 8 * g * d * 4):
         own = first + batch.safe(rows)
-        times = torch.ones_like(own) if size is None else size.reshape(-1)[own]
-        gap = X[rows] * times[..., None] - flat[own]  # (g, b, d)
-        found[:, rows] = gap.square_().sum(dim=-1) / times**2
-    return found
+        times = 1.0 if size is None else size.reshape(-1)[own]
+        gap = flat[own]  # (g, b, d)
+        gap -= X[rows] if size is None else X[rows] * times[..., None]
+        square[:, rows] = gap.square_().sum(dim=-1) / times**2
+    return square
 
 
 class _Clusters(NamedTuple):
