@@ -42,8 +42,8 @@ class DeviceSpace(Space):
         return effective_jobs(None)
 
     @cached_property
-    def budgets(self) -> float:
-        """Of 1 GiB, the default of working_memory, as many as make a 32nd of the card."""
+    def budget_factor(self) -> float:
+        """1 for 32 GiB: with the default working_memory a block takes a 32nd of the card."""
         if self.device.type != "cuda":
             return 1.0
         return torch.cuda.get_device_properties(self.device).total_memory / 2**35
@@ -91,13 +91,13 @@ class DeviceSpace(Space):
         # are dense: they are made for some of the rows at a time.
         codes, total = self.index(codes), None
         weights = None if weights is None else self.asarray(weights)
-        rows = max(256, int(self.budgets * budget_bytes() / (16 * int(n_clusters.sum()))))
-        for part in cut_rows(codes.shape[1], rows):
-            weight = None if weights is None else weights[part]
-            members = self.memberships(codes[:, part], n_clusters, weight, torch.float64, False)
+        rows_of_budget = self.budget_factor * budget_bytes() / (16 * int(n_clusters.sum()))
+        for rows in cut_rows(codes.shape[1], max(256, int(rows_of_budget))):
+            weight = None if weights is None else weights[rows]
+            members = self.memberships(codes[:, rows], n_clusters, weight, torch.float64, False)
             if values.ndim == 3:
                 members = members.unflatten(0, (len(codes), -1))
-            added = summed_members(members, values[..., part, :].to(torch.float64))
+            added = summed_members(members, values[..., rows, :].to(torch.float64))
             total = added if total is None else total + added
         return total
 
@@ -154,14 +154,14 @@ class DeviceSpace(Space):
 
     def nearest(self, centers: np.ndarray, norms: Any = None) -> Nearest:
         if len(centers) > 1 and fused_usable(self.X):
-            found = self.nearest_two(centers)
-            return Nearest(found.first, found.near)
+            nearest = self.nearest_two(centers)
+            return Nearest(nearest.first, nearest.near)
         xp, norms = self.xp, self.norms() if norms is None else norms
         parts = [
             (xp.argmax(products, axis=1), xp.max(products, axis=1))
             for products in self._products(centers)
         ]
-        first, best = (xp.concat(part) for part in zip(*parts, strict=True))
+        first, best = (xp.concat(column) for column in zip(*parts, strict=True))
         return Nearest(first, positive(norms - 2.0 * best, xp))
 
     def nearest_two(self, centers: np.ndarray, norms: Any = None) -> NearestTwo:
@@ -177,7 +177,7 @@ class DeviceSpace(Space):
             struck = xp.full_like(products, -float("inf"))
             rest = xp.where(codes == index[:, None], struck, products)
             parts.append((index, xp.argmax(rest, axis=1), best, xp.max(rest, axis=1)))
-        first, second, *both = (xp.concat(part) for part in zip(*parts, strict=True))
+        first, second, *both = (xp.concat(column) for column in zip(*parts, strict=True))
         near, far = (positive(norms - 2.0 * best, xp) for best in both)
         return NearestTwo(first, second, near, far)
 
@@ -189,8 +189,8 @@ class DeviceSpace(Space):
             yield self.X[rows, :] @ columns - half
 
     def center_squares(self, centers: np.ndarray, norms: Any) -> Any:
-        own = self.beside(np.einsum("ij,ij->i", centers, centers)[:, None])
-        return positive(norms[None, :] - 2.0 * (self.beside(centers) @ self.X.T) + own, self.xp)
+        lengths = self.beside(np.einsum("ij,ij->i", centers, centers)[:, None])
+        return positive(norms[None, :] - 2.0 * (self.beside(centers) @ self.X.T) + lengths, self.xp)
 
     def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
         xp, near, parts = self.xp, self.beside(centers), []
@@ -202,13 +202,13 @@ class DeviceSpace(Space):
 
     def code_sums(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
         fused, total = fused_usable(self.X), 0.0
-        for m, own in enumerate(codes.reshape(self.n, -1).T):
+        for m, labels in enumerate(codes.reshape(self.n, -1).T):
             weight = None if weights is None else weights.reshape(self.n, -1)[:, m]
             if fused:
                 kernels = load("wellsep.compute.kernels.triton_nearest")
-                total = total + kernels.code_sums(self.X, own, weight, n_codes)
+                total = total + kernels.code_sums(self.X, labels, weight, n_codes)
             else:
-                total = total + self.cluster_sums(self.X, own[None], np.array([n_codes]), weight)
+                total = total + self.cluster_sums(self.X, labels[None], np.array([n_codes]), weight)
         return host(total)
 
 

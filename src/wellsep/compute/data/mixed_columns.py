@@ -70,9 +70,9 @@ class Reading:
     ) -> Reading:
         """Ranges and codes of a table, which stay those of all its objects."""
         levels = {
-            name: list(found)
+            name: list(ranks)
             for name, column in columns.items()
-            if (found := ordered.get(name, getattr(column, "levels", None))) is not None
+            if (ranks := ordered.get(name, getattr(column, "levels", None))) is not None
             and name not in asymmetric
         }
         places: dict[str, Mapping[Any, int]] = {name: {False: 0, True: 1} for name in asymmetric}
@@ -152,16 +152,16 @@ class Reading:
 
     def values(self, columns: Columns) -> dict[str, Any]:
         """Name → values as they were read: numbers, or words; NaN or None where one is missing."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         codes = iter(columns.codes.T)
         numbers = iter(np.where(columns.known, columns.numbers * self.span + self.low, np.nan).T)
         for name in self.names:
             if name in self.places:
                 words = [*self.places[name], None]  # MISSING is -1
-                found[name] = [words[code] for code in next(codes)]
+                values[name] = [words[code] for code in next(codes)]
             else:
-                found[name] = next(numbers)
-        return found
+                values[name] = next(numbers)
+        return values
 
 
 def read_columns(frame: Any) -> dict[str, Any]:

@@ -108,8 +108,8 @@ class MixedTable(PairSpace):
 
     def block(self, i: Any, j: Any) -> np.ndarray:
         """Gower's distances of some objects to some others."""
-        at = np.arange(self.n)
-        rows, columns = at[i], at[j]
+        objects = np.arange(self.n)
+        rows, columns = objects[i], objects[j]
         a, b = self._columns.take(rows), self._columns.take(columns)
         total = _weighed(a, b)
         table = _differences(a, b)
@@ -128,10 +128,10 @@ class MixedTable(PairSpace):
 
     def take(self, rows: Any) -> MixedTable:
         """The same table with some of its rows; ranges stay those of all."""
-        at = check_positions("rows", rows, self.n)
-        part = copy(self)
-        part.n, part._columns = len(at), self._columns.take(at)
-        return part
+        positions = check_positions("rows", rows, self.n)
+        table = copy(self)
+        table.n, table._columns = len(positions), self._columns.take(positions)
+        return table
 
     def values(self) -> dict[str, Any]:
         """Return the columns by name: arrays of numbers with NaN, or lists of words with None.
@@ -161,17 +161,17 @@ class MixedTable(PairSpace):
         """
         columns = read_columns(frame)
         self._reading.check(columns)
-        part = copy(self)
-        part._reading = self._reading.knowing(columns)
-        part._columns = self._columns.followed_by(part._reading.read(columns))
-        part.n = len(part._columns.known)
-        return part
+        table = copy(self)
+        table._reading = self._reading.knowing(columns)
+        table._columns = self._columns.followed_by(table._reading.read(columns))
+        table.n = len(table._columns.known)
+        return table
 
     def scaled(self, factor: float) -> MixedTable:
         """The same table with its distances in another unit."""
-        part = copy(self)
-        part._unit = self._unit * factor
-        return part
+        table = copy(self)
+        table._unit = self._unit * factor
+        return table
 
     def contents(self) -> list[Any]:
         """What tells this table from others, for a digest."""

@@ -58,7 +58,7 @@ class Space:
     block_rows: ClassVar[int] = ROWS  # of one side of a block of distances
     most_rows: ClassVar[int] = 1 << 16  # of a block of rows
     table_bytes: ClassVar[float] = 256 << 20  # of one block of rows, where memory is not scarcer
-    budgets: ClassVar[Any] = 1.0  # of scikit-learn's working_memory that such a block may take
+    budget_factor: ClassVar[Any] = 1.0  # times scikit-learn's working_memory: where it is scarcer
     few_entries: ClassVar[int] = 1 << 14  # that are summed over clusters one by one
     own_from_products: ClassVar[bool] = False  # differences from centres would fill the matrix
     centre_products: ClassVar[Any] = staticmethod(dense_products)  # blocks for nearest centres
@@ -125,9 +125,9 @@ class Space:
             return self.centred[rows, :]
         return (self.X[rows, :] - self.shift).astype(self.X.dtype, copy=False)
 
-    def rows_about_mean(self, at: np.ndarray) -> Any:
+    def rows_about_mean(self, objects: np.ndarray) -> Any:
         """Rows by number minus ``shift``, in float64 on the host."""
-        return host(self.X[self.asarray(at), :]).astype(np.float64, copy=False) - self.shift
+        return host(self.X[self.asarray(objects), :]).astype(np.float64, copy=False) - self.shift
 
     def with_rows(self, X: Any) -> Space:
         """Other rows beside X, worked on in the same way."""
@@ -143,9 +143,9 @@ class Space:
 
     def some(self, objects: np.ndarray) -> Any:
         """The data of some objects by number, in the unit of the user; columns too of distances."""
-        at = self.asarray(objects)
-        part = self.given[at, :]
-        return part if self.own_metric is None else part[:, at]
+        rows = self.asarray(objects)
+        values = self.given[rows, :]
+        return values if self.own_metric is None else values[:, rows]
 
     def prepared_rows(self, metric: Any, rows: slice) -> Prepared:
         """Some rows as a metric wants them, without a copy of all."""
@@ -182,8 +182,8 @@ class Space:
         if few and len(codes) == 1 and codes.min(initial=0) >= 0:
             (k,), e = n_clusters, values.shape[1]  # a sparse matrix takes longer to make
             table = values if weights is None else weights[:, None] * values
-            at = codes[0][:, None] * e + np.arange(e)
-            return np.bincount(at.reshape(-1), table.reshape(-1), k * e).reshape(k, e)
+            places = codes[0][:, None] * e + np.arange(e)
+            return np.bincount(places.reshape(-1), table.reshape(-1), k * e).reshape(k, e)
         return self.member_sums(one_hot(codes, n_clusters, weights), values)
 
     def partition_sums(
@@ -201,7 +201,7 @@ class Space:
         """
         if values.ndim == 3:
             each = zip(values, codes[:, None], n_clusters[:, None], strict=True)
-            return np.concatenate([self.cluster_sums(*one, weights) for one in each])
+            return np.concatenate([self.cluster_sums(*partition, weights) for partition in each])
         clusters, counted = int(n_clusters.sum()), codes >= 0
         values = values if weights is None else weights * values
         place = codes + (np.cumsum(n_clusters) - n_clusters)[:, None]
@@ -288,19 +288,19 @@ near=array([1., 1.]), far=array([49.,  9.]))
 
     def center_squares(self, centers: np.ndarray, norms: Any) -> Any:
         """(k, n) squared distances from a few centres to all rows."""
-        own = np.einsum("ij,ij->i", centers, centers)[:, None]
-        centers, found = centers.astype(self.X.dtype), np.empty((len(centers), self.n))
+        lengths = np.einsum("ij,ij->i", centers, centers)[:, None]
+        centers, squares = centers.astype(self.X.dtype), np.empty((len(centers), self.n))
 
         def fill(rows: slice) -> None:
             products = centers @ self.X[rows].T
-            np.maximum(norms[rows] - 2.0 * products + own, 0.0, out=found[:, rows])
+            np.maximum(norms[rows] - 2.0 * products + lengths, 0.0, out=squares[:, rows])
 
         blocks = cut_rows(self.n, SEED_ROWS)
         if len(blocks) == 1:
             fill(blocks[0])
         else:
             in_threads(effective_jobs(None), fill, blocks)
-        return found
+        return squares
 
     def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
         """(n,) float64 squared distances of the rows from their centres, beside X.
@@ -348,9 +348,8 @@ near=array([1., 1.]), far=array([49.,  9.]))
         With ``beside`` two copies of the rows themselves as well.
         """
         width = width + 2 * self.X.shape[1] if beside else width
-        rows = int(
-            min(self.budgets * budget_bytes(), self.table_bytes) / (8 * max(width, 1) * copies)
-        )
+        budget = min(self.budget_factor * budget_bytes(), self.table_bytes)
+        rows = int(budget / (8 * max(width, 1) * copies))
         rows = max(16, min(rows, self.n, self.most_rows if most is None else most))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
 
@@ -380,8 +379,8 @@ class SparseSpace(Space):
     def centred_rows(self, rows: slice) -> Any:
         return self.X[rows, :]
 
-    def rows_about_mean(self, at: np.ndarray) -> Any:
-        return self.X[at].astype(np.float64)
+    def rows_about_mean(self, objects: np.ndarray) -> Any:
+        return self.X[objects].astype(np.float64)
 
     def on_host(self, metric: Any = "euclidean", *, sparse: bool = False) -> Prepared:
         entry = find(metric)
@@ -413,8 +412,8 @@ class SparseSpace(Space):
         row = np.repeat(np.arange(self.n), np.diff(self.X.indptr))
         terms = self.X.data * centers[codes[row], self.X.indices]
         products = np.bincount(row, weights=terms, minlength=self.n)
-        own = np.einsum("ij,ij->i", centers, centers)[codes]
-        return np.maximum(norms - 2.0 * products + own, 0.0)
+        lengths = np.einsum("ij,ij->i", centers, centers)[codes]
+        return np.maximum(norms - 2.0 * products + lengths, 0.0)
 
 
 def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | None) -> sp.csr_array:
