@@ -164,10 +164,10 @@ class Chunks:
         chosen = np.unique(owner)
         wanted = {int(self.starts[c]): rows[owner == c] for c in chosen}
         parts = self.each(_take_rows, wanted, which=chosen.tolist(), whole=True)
-        found = np.empty((len(rows), *self.shape[1:]), dtype=self.dtype)
-        for c, part in zip(chosen, parts, strict=True):
-            found[owner == c] = part
-        return found
+        taken = np.empty((len(rows), *self.shape[1:]), dtype=self.dtype)
+        for c, values in zip(chosen, parts, strict=True):
+            taken[owner == c] = values
+        return taken
 
     def weigh(self, sample_weight: Any) -> da.Array | None:
         """Weights beside the rows; those in memory are checked now, others when they are read."""
@@ -196,12 +196,12 @@ class Chunks:
 
         Reading a chunk and working on it become one task: no chunk is ever sent around.
         """
-        found = []
+        arrays = []
         for array in (self.array, *beside):
             if array is not None and array.name not in self._settled:
                 self._settled[array.name] = settled(array)
-            found.append(None if array is None else self._settled[array.name])
-        rows, beside = Chunks(found[0], self.source), found[1:]
+            arrays.append(None if array is None else self._settled[array.name])
+        rows, beside = Chunks(arrays[0], self.source), arrays[1:]
         calls, parts = rows._calls(kernel, shared, beside, **how)
         graph = fused(rows.layer(parts[0][0], calls, beside), parts)
         return dask.compute(Delayed(join(graph, parts), graph))[0]

@@ -97,9 +97,9 @@ def check_versions(client: Any) -> None:
     """Refuse workers whose Python, dask, distributed or wellsep is another than here."""
     if client in _CHECKED:
         return
-    found = client.get_versions(packages=["wellsep"])
-    here = _packages(found["client"])
-    for address, facts in found["workers"].items():
+    versions = client.get_versions(packages=["wellsep"])
+    here = _packages(versions["client"])
+    for address, facts in versions["workers"].items():
         theirs = _packages(facts)
         for package in ALIKE:
             if theirs.get(package) != here.get(package):
@@ -113,10 +113,10 @@ def check_versions(client: Any) -> None:
 
 
 def _packages(facts: dict[str, Any]) -> dict[str, Any]:
-    known = dict(facts["packages"])
-    python = str(known.get("python", platform.python_version()))
-    known["python"] = ".".join(python.split(".")[:2])
-    return known
+    packages = dict(facts["packages"])
+    python = str(packages.get("python", platform.python_version()))
+    packages["python"] = ".".join(python.split(".")[:2])
+    return packages
 
 
 def describe(client: Any) -> str:

@@ -95,8 +95,8 @@ class OnDask(NamedTuple):
         ``pair(left, right, places, metric)`` gives the distance sums of both over each other.
         """
         blocks = pairs.cut_blocks(self, lazily=each)
-        found = blocks.fold_strips(pair, finish, metric, given, each)
-        return found.rechunk((self.space.sizes,)) if each else found
+        result = blocks.fold_strips(pair, finish, metric, given, each)
+        return result.rechunk((self.space.sizes,)) if each else result
 
 
 def open_task(X: Any, labels: Any, sample_weight: Any = None, noise: str = "exclude") -> OnDask:

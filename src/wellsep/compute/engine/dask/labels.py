@@ -26,8 +26,8 @@ class ChunkedPartitions(Partitions):
         return self.counted
 
     def subset(self, which: Sequence[int]) -> ChunkedPartitions:
-        part = Partitions.subset(self, list(which))
-        return ChunkedPartitions(**part.__dict__, counted=self.counted[list(which)])
+        chosen = Partitions.subset(self, list(which))
+        return ChunkedPartitions(**chosen.__dict__, counted=self.counted[list(which)])
 
 
 def encode_chunks(
@@ -40,16 +40,16 @@ def encode_chunks(
     """
     check_choice("noise", noise, NOISE_POLICIES)
     if not _on_dask(labels):
-        known = Partitions.from_labels(labels, n_objects=chunks.n, noise=noise)
-        return _from_memory(known, weights, chunks)
+        given = Partitions.from_labels(labels, n_objects=chunks.n, noise=noise)
+        return _from_memory(given, weights, chunks)
     vectors = {name: aligned(v, chunks, name) for name, v in _named(labels, chunks.n).items()}
-    found = [_encode(name, v, weights, noise, chunks) for name, v in vectors.items()]
+    encoded = [_encode(name, v, weights, noise, chunks) for name, v in vectors.items()]
     return ChunkedPartitions(
-        codes=da.stack([codes for codes, *_ in found]).rechunk({0: -1}),
-        classes=tuple(classes for _, classes, *_ in found),
+        codes=da.stack([codes for codes, *_ in encoded]).rechunk({0: -1}),
+        classes=tuple(classes for _, classes, *_ in encoded),
         names=tuple(vectors),
-        coverage=np.array([covered for *_, covered, _ in found]),
-        counted=np.array([counted for *_, counted in found]),
+        coverage=np.array([covered for *_, covered, _ in encoded]),
+        counted=np.array([counted for *_, counted in encoded]),
         priced=noise == "penalize",
     )
 
@@ -78,19 +78,19 @@ def _named(labels: Any, n: int) -> dict[str, Any]:
     return {str(m): labels[m] for m in range(labels.shape[0])}
 
 
-def _from_memory(known: Partitions, weights: da.Array | None, chunks: Chunks) -> ChunkedPartitions:
-    codes, classes = known.codes, known.classes
+def _from_memory(given: Partitions, weights: da.Array | None, chunks: Chunks) -> ChunkedPartitions:
+    codes, classes = given.codes, given.classes
     if weights is not None:
-        counted = replace(known, codes=np.where(to_numpy(weights.compute()) > 0, codes, -1))
-        kept = counted.take(np.arange(chunks.n))
-        codes, classes = kept.codes, kept.classes
+        counted = replace(given, codes=np.where(to_numpy(weights.compute()) > 0, codes, -1))
+        filled = counted.take(np.arange(chunks.n))
+        codes, classes = filled.codes, filled.classes
     return ChunkedPartitions(
         codes=da.from_array(codes, chunks=((len(codes),), chunks.sizes)),
         classes=classes,
-        names=known.names,
-        coverage=known.coverage,
+        names=given.names,
+        coverage=given.coverage,
         counted=(codes >= 0).sum(axis=1),
-        priced=known.priced,
+        priced=given.priced,
     )
 
 
@@ -113,12 +113,12 @@ def _encode(
         )
     counted, covered, before = int(counts.sum()), 1.0, None
     if has_noise and noise != "cluster":
-        kept = classes != NOISE
-        classes = classes[kept]
+        labelled = classes != NOISE
+        classes = classes[labelled]
         if apart:
             before = dict(zip(column.starts.tolist(), np.cumsum(noisy) - noisy, strict=True))
         else:
-            counted, covered = int(counts[kept].sum()), 1 - n_noise / chunks.n
+            counted, covered = int(counts[labelled].sum()), 1 - n_noise / chunks.n
     codes = column.lazy(_codes, classes, before, beside=[weights], dtype=np.int32, checked=False)
     if before is not None:
         classes = np.concatenate([classes, np.full(noisy.sum(), NOISE)])
@@ -160,6 +160,6 @@ def _codes(
         codes = np.where(classes[place] == vector, place, -1).astype(np.int32)
     weighed = np.ones(len(vector), dtype=bool) if weights is None else weights > 0
     if before is not None:
-        own = (vector == NOISE) & weighed
-        codes[own] = len(classes) + before[start] + np.arange(own.sum(), dtype=np.int32)
+        alone = (vector == NOISE) & weighed
+        codes[alone] = len(classes) + before[start] + np.arange(alone.sum(), dtype=np.int32)
     return np.where(weighed, codes, -1).astype(np.int32)

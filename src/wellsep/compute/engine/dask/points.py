@@ -110,8 +110,8 @@ class ChunkedPoints(Points):
         return self.fold(_draw_weights, draw_key(random_state), size).numbers
 
 
-def _first(points: Points, found: Any) -> np.ndarray:
-    return found.first
+def _first(points: Points, nearest: Any) -> np.ndarray:
+    return nearest.first
 
 
 def _draw_weights(points: Points, key: int, wanted: int) -> Leading:
