@@ -41,30 +41,30 @@ def squares_on_device(task: Task, metric: Metric, names: set[str]) -> dict[str, 
     X, codes = rows.X, task.space.asarray(task.partitions.codes)
     bounds = load("wellsep.compute.kernels.triton_extremes").row_extremes(X, codes, names)
     slack = 2 * (X.shape[1] ** 0.5 + 8) * ROUNDING * 2 * float(square_lengths(X, None, xp).max())
-    found = {}
+    deciding = {}
     for name, best in bounds.items():
         best = best.to(torch.float64)
         near = (best <= best.amin(dim=1, keepdim=True) + 2 * slack) & torch.isfinite(best)
         if int(near.sum(dim=1).max()) <= CANDIDATES:
-            found[name] = _exact(X, codes, near, name)
-    return found
+            deciding[name] = _exact(X, codes, near, name)
+    return deciding
 
 
 def _exact(X: torch.Tensor, codes: torch.Tensor, near: torch.Tensor, name: str) -> np.ndarray:
     """Candidates against all objects, by differences."""
     m, row = near.nonzero(as_tuple=True)
     squares = torch.empty(len(m), dtype=torch.float64, device=X.device)
-    for part in row_parts(len(m), 8.0 * 4 * len(X)):
-        one, at = m[part], row[part]
-        table = torch.cdist(X[at], X, compute_mode="donot_use_mm_for_euclid_dist").square_()
-        theirs = codes[one]  # (p, n)
-        own = theirs.gather(1, at[:, None])
-        same = theirs == own
-        same.scatter_(1, at[:, None], "within" not in name)  # no object is its own neighbour
-        mask = (same if "within" in name else ~same) & (theirs >= 0)
+    for some in row_parts(len(m), 8.0 * 4 * len(X)):
+        partition, objects = m[some], row[some]
+        table = torch.cdist(X[objects], X, compute_mode="donot_use_mm_for_euclid_dist").square_()
+        clusters = codes[partition]  # (p, n)
+        cluster = clusters.gather(1, objects[:, None])
+        same = clusters == cluster
+        same.scatter_(1, objects[:, None], "within" not in name)  # no object is its own neighbour
+        mask = (same if "within" in name else ~same) & (clusters >= 0)
         far = -torch.inf if name == FARTHEST else torch.inf
         table = torch.where(mask, table, far)
-        squares[part] = table.amax(dim=1) if name == FARTHEST else table.amin(dim=1)
+        squares[some] = table.amax(dim=1) if name == FARTHEST else table.amin(dim=1)
     values = np.full(len(codes), -np.inf if name == FARTHEST else np.inf)
     better = np.maximum if name == FARTHEST else np.minimum
     better.at(values, host(m), host(squares))
@@ -129,8 +129,8 @@ def _upper(prepared: Prepared, finish: Callable[..., Any]) -> Iterator[torch.Ten
             a, b = slice(i, i + BLOCK), slice(j, j + BLOCK)
             table = squares(Rows(X[a], square[a], at=a), Rows(X[b], square[b], at=b), xp)
             if i == j:
-                at = torch.triu_indices(len(table), len(table), 1, device=X.device)
-                table = table[at[0], at[1]]
+                above = torch.triu_indices(len(table), len(table), 1, device=X.device)
+                table = table[above[0], above[1]]
             yield finish(table.reshape(-1), xp)
 
 
@@ -144,9 +144,9 @@ def _histogram(
     count = torch.zeros(span, dtype=torch.int64, device=X.device)
     total = torch.zeros(span, dtype=torch.float64, device=X.device)
     for values in _upper(prepared, finish):
-        at = ((values.view(torch.int64) >> (52 - BITS)) - base).clamp(0, span - 1)
-        count += torch.bincount(at, minlength=span)
-        total += torch.bincount(at, weights=values, minlength=span)
+        bins = ((values.view(torch.int64) >> (52 - BITS)) - base).clamp(0, span - 1)
+        count += torch.bincount(bins, minlength=span)
+        total += torch.bincount(bins, weights=values, minlength=span)
     bits = (np.arange(span + 1, dtype=np.int64) + base) << (52 - BITS)
     edges = np.maximum(bits, 0).view(np.float64).copy()
     edges[0] = 0.0

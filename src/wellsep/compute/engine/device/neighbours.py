@@ -45,7 +45,7 @@ class Search:
         n = len(self.X)
         look, width = (self._groups, 4 * 3 * (n // 64 + 1)) if self.fused else (self._table, 32 * n)
         width = max(width, 8 * 4 * (k + SPARE) * 64 * self.X.shape[1])
-        parts = [look(rows[part], k, limits[part]) for part in row_parts(len(rows), width, least=1)]
+        parts = [look(rows[some], k, limits[some]) for some in row_parts(len(rows), width, least=1)]
         return NearestObjects(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
     def _slack(self, eps: float) -> float:
@@ -88,15 +88,15 @@ class Search:
 
         No square of what was not looked at lies below ``bound`` (b,).
         """
-        known = candidates.clamp(max=len(self.X) - 1)
-        gap = self.X[known]  # (b, c, d)
+        positions = candidates.clamp(max=len(self.X) - 1)
+        gap = self.X[positions]  # (b, c, d)
         gap -= self.X[rows][:, None]
         distance = gap.square_().sum(dim=-1).sqrt_()
         distance[(candidates >= limits[:, None]) | (candidates == rows[:, None])] = torch.inf
         k = min(k, candidates.shape[1])
         order = distance.argsort(dim=1, stable=True)[:, :k]
         unseen = bound.clamp(min=0).sqrt()
-        return NearestObjects(distance.gather(1, order), known.gather(1, order), unseen)
+        return NearestObjects(distance.gather(1, order), positions.gather(1, order), unseen)
 
 
 def neighbours_on_device(X: Any, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -104,16 +104,13 @@ def neighbours_on_device(X: Any, rows: np.ndarray, k: int) -> tuple[np.ndarray, 
     wide = X.to(torch.float64)
     search = Search(wide - wide.mean(dim=0), fused_usable(X))
     wanted = to_device(rows, X, torch.int64)
-    found = search.nearest(wanted, k)
+    distance, position, unseen = search.nearest(wanted, k)
     # Where rounding might have hidden a neighbour, the tight search decides.
-    doubtful = (
-        (found.distance[:, -1] > found.unseen).nonzero()[:, 0] if search.fused else wanted[:0]
-    )
+    doubtful = (distance[:, -1] > unseen).nonzero()[:, 0] if search.fused else wanted[:0]
     if len(doubtful):
         search.fused = False
-        again = search.nearest(wanted[doubtful], k)
-        found.distance[doubtful], found.position[doubtful] = again.distance, again.position
-    return host(found.position).astype(np.intp), host(found.distance)
+        distance[doubtful], position[doubtful], _ = search.nearest(wanted[doubtful], k)
+    return host(position).astype(np.intp), host(distance)
 
 
 def prefix_search(
@@ -126,12 +123,11 @@ def prefix_search(
     limits = to_device(reach, members, torch.int64)
 
     def nearest(rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        at = to_device(rows, members, torch.int64)
-        found = search.nearest(at, k, limits[at])
-        full = found.distance.shape[1] == k
-        last = found.distance[:, -1] if full else torch.full_like(found.unseen, torch.inf)
-        unseen = torch.minimum(found.unseen, last)
-        position = torch.where(torch.isinf(found.distance), len(members), found.position)
-        return host(found.distance), host(position).astype(np.intp), host(unseen)
+        objects = to_device(rows, members, torch.int64)
+        distance, position, unseen = search.nearest(objects, k, limits[objects])
+        if distance.shape[1] == k:
+            unseen = torch.minimum(unseen, distance[:, -1])
+        position = torch.where(torch.isinf(distance), len(members), position)
+        return host(distance), host(position).astype(np.intp), host(unseen)
 
     return nearest

@@ -72,9 +72,9 @@ def own_squares(
     first = torch.arange(g, device=X.device)[:, None] * batch.k
     flat = points.reshape(g * batch.k, d)
     for rows in row_parts(n, 8 * g * d * 4):
-        own = first + batch.safe(rows)
-        times = 1.0 if size is None else size.reshape(-1)[own]
-        gap = flat[own]  # (g, b, d)
+        clusters = first + batch.safe(rows)
+        times: Any = 1.0 if size is None else size.reshape(-1)[clusters]
+        gap = flat[clusters]  # (g, b, d)
         gap -= X[rows] if size is None else X[rows] * times[..., None]
         square[:, rows] = gap.square_().sum(dim=-1) / times**2
     return square
@@ -98,7 +98,7 @@ def represented_on_device(
     """(deviations, distances, densities, shares) of each partition, its clusters in ``codes``."""
     unit = task.space.unit
     X = task.space.X.to(torch.float64) - to_device(np.round(task.space.shift), task.space.X)
-    found: list[Any] = [None] * len(codes)
+    results: list[Any] = [None] * len(codes)
     each = 24.0 * (task.space.n + w.get("count") * task.space.d)  # bytes of a cluster
     for batch in batches(task, codes, each):
         clusters = _describe(X, batch, w.get("count"))
@@ -107,8 +107,8 @@ def represented_on_device(
         lengths = [host(clusters.deviations) * unit, host(distance) * unit]
         parts = zip(batch.which, *lengths, host(density), host(shares), strict=True)
         for m, *of_partition in parts:
-            found[m] = tuple(of_partition)
-    return found
+            results[m] = tuple(of_partition)
+    return results
 
 
 def _describe(X: torch.Tensor, batch: Batch, count: int) -> _Clusters:
@@ -205,13 +205,13 @@ def _closest(
     pairs = g * len(i)
     left = clusters.points[:, i].reshape(pairs, r, d)
     right = clusters.points[:, j].reshape(pairs, r, d)
-    mine = clusters.valid[:, i].reshape(pairs, r)
-    theirs = clusters.valid[:, j].reshape(pairs, r)
+    left_valid = clusters.valid[:, i].reshape(pairs, r)
+    right_valid = clusters.valid[:, j].reshape(pairs, r)
     table = torch.cdist(left, right, compute_mode="donot_use_mm_for_euclid_dist")
-    table = torch.where(mine[:, :, None] & theirs[:, None, :], table, torch.inf)
+    table = torch.where(left_valid[:, :, None] & right_valid[:, None, :], table, torch.inf)
     nearest_right, nearest_left = table.argmin(dim=2), table.argmin(dim=1)
     itself = torch.arange(r, device=left.device)
-    mutual = mine & (nearest_left.gather(1, nearest_right) == itself)
+    mutual = left_valid & (nearest_left.gather(1, nearest_right) == itself)
     partner = right.gather(1, nearest_right[:, :, None].expand(-1, -1, d))
     apart = table.gather(2, nearest_right[:, :, None])[:, :, 0]
     shape = (g, len(i), r)
@@ -233,22 +233,22 @@ def _near(
     offset = (points * centers[:, :, None]).sum(dim=-1)
     counts = torch.zeros((g, len(shrink), k), dtype=X.dtype, device=X.device)
     for rows in row_parts(len(X), 8.0 * g * r * (k + 6)):
-        part = batch.part(rows)
-        at = part.safe()
+        block = batch.part(rows)
+        codes = block.safe()
         products = (points.reshape(-1, d) @ X[rows].T).reshape(g, k, r, -1)
-        products = products.gather(1, at[:, None, None].expand(-1, -1, r, -1))[:, 0]  # (g, r, b)
-        products -= _of_own(offset, at)
-        own, valid = _of_own(lengths, at), _of_own(clusters.valid, at)
-        bound = limit.gather(1, at)[:, None]
+        products = products.gather(1, codes[:, None, None].expand(-1, -1, r, -1))[:, 0]  # (g, r, b)
+        products -= _of_own(offset, codes)
+        length, valid = _of_own(lengths, codes), _of_own(clusters.valid, codes)
+        bound = limit.gather(1, codes)[:, None]
         for s, keep in enumerate((1 - shrink).tolist()):
             # about the centre a shrunk representative is a multiple of itself
-            squares = clusters.squares[:, None, rows] - 2 * keep * products + keep**2 * own
+            squares = clusters.squares[:, None, rows] - 2 * keep * products + keep**2 * length
             seen = ((squares.clamp_(min=0) < bound) & valid).sum(dim=1)
-            counts[:, s] += part.totals(seen.to(X.dtype))
+            counts[:, s] += block.totals(seen.to(X.dtype))
     return counts / (clusters.size * clusters.valid.sum(dim=-1))[:, None]
 
 
-def _of_own(table: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+def _of_own(table: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
     """(g, r, b) entries of each object's own cluster in ``table`` (g, K, r)."""
     r = table.shape[2]
-    return table.transpose(1, 2).gather(2, at[:, None].expand(-1, r, -1))
+    return table.transpose(1, 2).gather(2, codes[:, None].expand(-1, r, -1))
