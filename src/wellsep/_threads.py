@@ -68,11 +68,11 @@ def one_blas_thread() -> Iterator[None]:
     leaves it so, and only who limited it restores it.
     """
     with _Limit.lock:
-        mine = not _Limit.held
-        if mine:
+        outermost = not _Limit.held
+        if outermost:
             threads = _threads_of_each()
             _Limit.threads_before, _Limit.held = min(threads, default=None), True
-    if not mine:
+    if not outermost:
         yield
         return
     try:
@@ -117,9 +117,9 @@ def effective_jobs(n_jobs: int | None) -> int:
     """Threads to use: None asks what BLAS would use (OMP_NUM_THREADS and the like hold)."""
     if n_jobs is not None:
         return effective_n_jobs(check_jobs(n_jobs))
-    known = _THREADS.get()
-    if known is not None:
-        return known
+    threads = _THREADS.get()
+    if threads is not None:
+        return threads
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     blas = _Limit.threads_before if _Limit.held else min(_threads_of_each(), default=None)
     return max(1, min(cores or 1, blas or 1 << 20))

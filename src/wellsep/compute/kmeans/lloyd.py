@@ -50,13 +50,13 @@ class LloydResult(NamedTuple):
     n_iter: int
 
 
-def lower(one: float, other: float) -> bool:
+def lower(inertia: float, other: float) -> bool:
     """Whether an inertia lies below another by more than rounding.
 
     Restarts often end in the same partition with its clusters named otherwise; the last digit,
     which changes with the order of a sum, must not choose among them.
     """
-    return one < other - _ROUNDING * abs(other)
+    return inertia < other - _ROUNDING * abs(other)
 
 
 @own_threads()
@@ -123,8 +123,8 @@ def lloyd(
     points = prepare(X, check_weights(sample_weight, X.shape[0]), metric)
     ended = run(points, points.frame.enter(start), max_iter=max_iter, tol=tol)
     labels = points.publish(ended.labels, np.int32)
-    found = points.frame.squared(ended.inertia)
-    return LloydResult(points.publish_centers(ended.centers), labels, found, ended.n_iter)
+    inertia = points.frame.squared(ended.inertia)
+    return LloydResult(points.publish_centers(ended.centers), labels, inertia, ended.n_iter)
 
 
 class Ended(NamedTuple):
@@ -150,13 +150,13 @@ def _loop(
     before = None
     n_iter = 0
     for n_iter in range(1, max_iter + 1):
-        found = points.assign(centers)
-        sums, mass = points.label_sums(found.first, len(centers))
-        moved = points.reseeded_means(found, sums, mass, centers)
+        nearest = points.assign(centers)
+        sums, mass = points.label_sums(nearest.first, len(centers))
+        moved = points.reseeded_means(nearest, sums, mass, centers)
         shift = float(((moved - centers) ** 2).sum())
         centers = moved
         if before is not None and np.array_equal(sums, before):
-            return found.first, centers, n_iter
+            return nearest.first, centers, n_iter
         before = sums
         if shift <= tol * points.frame.spread:
             break

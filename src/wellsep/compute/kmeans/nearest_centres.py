@@ -137,9 +137,9 @@ class _Looked:
             if self.tiled.size < block.size:
                 self.tiled = np.tile(self.shift.astype(self.dtype), len(block))
                 self.memory = np.empty(block.size, self.dtype)
-            kept = self.memory[: block.size].reshape(block.shape)
-            np.subtract(block.reshape(-1), self.tiled[: block.size], out=kept.reshape(-1))
-            block = kept
+            shifted = self.memory[: block.size].reshape(block.shape)
+            np.subtract(block.reshape(-1), self.tiled[: block.size], out=shifted.reshape(-1))
+            block = shifted
         flat = block.reshape(-1)
         self.safe &= float(flat @ flat) < self.limit  # NaN is not
         return block

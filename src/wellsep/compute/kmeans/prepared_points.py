@@ -238,13 +238,13 @@ class Points:
         """Number of points of every cluster."""
         return self.space.code_masses(labels, None, n_clusters)
 
-    def update(self, found: Nearest | NearestTwo, centers: np.ndarray) -> np.ndarray:
+    def update(self, nearest: Nearest | NearestTwo, centers: np.ndarray) -> np.ndarray:
         """Each centre on the weighted mean of its points; empty clusters on the farthest points."""
-        return self.reseeded_means(found, *self.label_sums(found.first, len(centers)), centers)
+        return self.reseeded_means(nearest, *self.label_sums(nearest.first, len(centers)), centers)
 
     def reseeded_means(
         self,
-        found: Nearest | NearestTwo,
+        nearest: Nearest | NearestTwo,
         sums: np.ndarray,
         mass: np.ndarray,
         centers: np.ndarray,
@@ -253,7 +253,7 @@ class Points:
         empty = np.flatnonzero(mass == 0.0)
         if len(empty):
             sums, mass = sums.copy(), mass.copy()
-            far = self.farthest(found, len(empty))
+            far = self.farthest(nearest, len(empty))
             # Each empty cluster takes one of the points from its cluster.
             for code, point, old, weight in zip(empty, *far.columns, strict=False):
                 sums[old] -= weight * point
@@ -261,16 +261,16 @@ class Points:
                 sums[code], mass[code] = weight * point, weight
         return self.frame.means(sums, mass, centers)
 
-    def farthest(self, found: Nearest | NearestTwo, wanted: int) -> Leading:
+    def farthest(self, nearest: Nearest | NearestTwo, wanted: int) -> Leading:
         """The points farthest from their centres, with their rows, codes and weights."""
-        distances = to_numpy(found.near).astype(np.float64)
+        distances = to_numpy(nearest.near).astype(np.float64)
         weights = self.pull_or_ones
         distances = np.where(weights > 0.0, distances, 0.0)
         least = np.partition(distances, -wanted)[-wanted] if wanted < len(distances) else 0.0
         far = np.flatnonzero((distances >= least) & (distances > 0.0))  # sorting all takes seconds
-        at = far[np.argsort(-distances[far], kind="stable")[:wanted]]
-        columns = self.take(at), to_numpy(found.first)[at], weights[at]
-        return Leading(-distances[at], self.start + at, columns, wanted)
+        rows = far[np.argsort(-distances[far], kind="stable")[:wanted]]
+        columns = self.take(rows), to_numpy(nearest.first)[rows], weights[rows]
+        return Leading(-distances[rows], self.start + rows, columns, wanted)
 
     # ------------------------------------------------------------------- draws
 

@@ -149,12 +149,12 @@ class CentreState:
         weights, space = self.weights[rows], self.points.space
         if len(rows) < 2:
             return none
-        at, total = self.points.rows_at_shares(self.near[rows] * weights, np.array([share]))
+        place, total = self.points.rows_at_shares(self.near[rows] * weights, np.array([share]))
         if not total > 0.0:
             return none
         X = space.X[rows]
-        across = self.points.take(rows[at])[0] - center
-        level, found = float(across @ center), none
+        across = self.points.take(rows[place])[0] - center
+        level, best = float(across @ center), none
         for _ in range(steps + 1):
             side = np.asarray(X @ across) > level
             self.work += float(len(rows))
@@ -165,13 +165,13 @@ class CentreState:
                 break
             places = self.points.frame.means(sums, mass, np.stack([center, center]))
             gain = self._split_gain(sums, mass, places)
-            grown = gain > found.gain * (1.0 + SPLIT_GROWTH)
-            found = Split(gain, places[0], places[1])
+            grown = gain > best.gain * (1.0 + SPLIT_GROWTH)
+            best = Split(gain, places[0], places[1])
             if not grown:
                 break
             across = places[0] - places[1]
             level = 0.5 * float(places[0] @ places[0] - places[1] @ places[1])
-        return found
+        return best
 
     def _split_gain(self, sums: np.ndarray, mass: np.ndarray, places: np.ndarray) -> float:
         if self.points.frame.directions:
@@ -224,9 +224,9 @@ class CentreState:
         root = np.sqrt(length)
         safe = np.where(root > 0.0, root, 1.0)
         # xᵀS of both from the distances: centres stand on normalised sums, or nearly.
-        own, other = (1.0 - 0.5 * self.near[rows]) * safe[p], (1 - 0.5 * self.far[rows]) * safe[q]
-        less = np.sqrt(np.maximum(length[p] - 2.0 * w * own + w * w, 0.0))
-        more = np.sqrt(np.maximum(length[q] + 2.0 * w * other + w * w, 0.0))
+        near, far = (1.0 - 0.5 * self.near[rows]) * safe[p], (1 - 0.5 * self.far[rows]) * safe[q]
+        less = np.sqrt(np.maximum(length[p] - 2.0 * w * near + w * w, 0.0))
+        more = np.sqrt(np.maximum(length[q] + 2.0 * w * far + w * w, 0.0))
         return less + more > (root[p] + root[q]) * (1.0 + TRANSFER_SLACK)
 
     def _pays(self, x: Any, w: float, from_: Any, mass: float, to: Any, other: float) -> bool:
