@@ -1,4 +1,4 @@
-"""The door: what X is, asked once, and the class of its rows."""
+"""Opens data: asks once what X is, and wraps it in the class for its kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of one space in host memory, dense or sparse, and what its engines ask of them."""
+"""The rows of one space in host memory, dense or sparse, and the operations of their library."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Space:
         return self.prepared(metric, wide=True)
 
     def refuse_sparse(self) -> None:
-        """Raise where single distances decide and X is sparse."""
+        """Raise if X is sparse: single distances would need dense rows."""
 
     def asarray(self, values: np.ndarray, dtype: Any = None) -> Any:
         """Host values as an array beside X."""

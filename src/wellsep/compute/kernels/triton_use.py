@@ -60,8 +60,8 @@ def about_median(X: Any) -> tuple[Any, float]:
 def cluster_reach(space: Any, codes: Any, n_clusters: np.ndarray) -> float:
     """How far the centre of a cluster lies from the origin at most, in its own radius.
 
-    ``codes`` (M, n) lie beside X. Clusters of one object are left out; where
-    several coincide, the centre is infinitely far from an origin elsewhere.
+    ``codes`` (M, n) lie beside X. Clusters of one object are left out; a cluster of several that
+    coincide is infinitely far from an origin elsewhere.
     """
     xp, X, totals = space.xp, space.X, 0.0
     for rows in space.row_blocks(space.d + int(n_clusters.sum())):

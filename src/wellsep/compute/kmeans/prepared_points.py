@@ -41,7 +41,7 @@ Block = Callable[..., Any]  # function of the points of a block, values of their
 
 
 class Frame(NamedTuple):
-    """What makes points of rows, the same for every block."""
+    """How rows become points: centred or normalised, in which unit; the same for all blocks."""
 
     metric: str
     offset: np.ndarray | None  # (d,) what is taken away from X; None: nothing
@@ -399,7 +399,7 @@ def prepare_directions(X: Any) -> Prepared:
 
 
 def mean_variance(values: Any, weights: np.ndarray | None = None) -> float:
-    """Of all features."""
+    """The mean of the variances of all features."""
     mean = _mean(values, weights)
     return float(np.mean(np.maximum(_mean(values, weights, squared=True) - mean**2, 0.0)))
 

@@ -36,7 +36,7 @@ WORKING_MB = 64
 
 
 class Constants:
-    """Values that a graph must not look into."""
+    """Values in a graph that Dask must not search for keys."""
 
     def __init__(self, *values: Any):
         self.values = values

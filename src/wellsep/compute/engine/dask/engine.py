@@ -21,7 +21,7 @@ from wellsep.partitions import Partitions
 
 
 class Frame(NamedTuple):
-    """What makes some of the rows a task in memory."""
+    """What it takes to make a task in memory of some of the rows."""
 
     classes: tuple[np.ndarray, ...]
     origin: np.ndarray  # (d,) what every portion subtracts
@@ -50,7 +50,7 @@ class OnDask(NamedTuple):
 
     @property
     def frame(self) -> Frame:
-        """What makes a task in memory of some rows."""
+        """The frame of these rows and partitions."""
         return Frame(self.partitions.classes, self.space.shift, self.space.unit)
 
     def subset(self, which: Sequence[int]) -> OnDask:
@@ -59,7 +59,7 @@ class OnDask(NamedTuple):
 
     def alike(self) -> tuple[list[int], list[int]]:
         """See ``Task.alike``."""
-        # Those who count every row leave out the same; nobody looks where the others differ.
+        # Where objects are left out, finding which ones would take a pass over the labels.
         whole = self.partitions.n_counted == self.space.n
         first = int(whole.argmax())
         chosen = [m for m, every in enumerate(whole) if not every or m == first]
@@ -76,7 +76,7 @@ class OnDask(NamedTuple):
         return self.space.lazy(_on_rows, Task.values, one, self.frame, beside=self.beside)
 
     def either(self, in_memory: Any, in_chunks: Any) -> Any:
-        """The one of two things that suits rows of which some come together at a time."""
+        """Return ``in_chunks``, which does not need all rows in one memory."""
         return in_chunks
 
     def fold_pairs(self, f: Callable[..., Any], *given: Any) -> Any:

@@ -128,7 +128,7 @@ def _encode(
 def _distinct(
     vector: np.ndarray, weights: np.ndarray | None, name: str, start: int
 ) -> tuple[np.ndarray, np.ndarray, int, int]:
-    """Distinct labels of objects that have weight, how many of each; noise with weight, and all."""
+    """Labels of the objects with weight, how many of each; noise with weight, and all noise."""
     vector = merge_noise(as_labels(vector, name, start))
     weighed = vector if weights is None else vector[weights > 0]
     noise = [int((v == NOISE).sum()) if vector.dtype.kind == "i" else 0 for v in (weighed, vector)]

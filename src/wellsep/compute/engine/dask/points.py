@@ -45,18 +45,18 @@ class RowValues:
 
 
 def _made_again(method: Block) -> Any:
-    """The method on the points of each block, wherever its values are needed."""
+    """Give a method whose values are lazy: made for the points of each block that needs them."""
     return lambda points, *given: points.values(method, *given)
 
 
 def _added_up(method: Block) -> Any:
-    """The method on the points of each block and values of theirs, added up."""
+    """Give a method that adds up what it returns for the points and the values of each block."""
     return lambda points, values, *given: points.fold(method, *given, beside=[values])
 
 
 @dataclass(frozen=True, eq=False)
 class ChunkedPoints(Points):
-    """The points of a dask array, X its chunks. No label and no distance leaves a worker."""
+    """The points of a dask array; X are its chunks. Labels and distances stay on the workers."""
 
     n_zero: int = 0  # rows without a direction
 
