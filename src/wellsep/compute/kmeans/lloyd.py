@@ -28,13 +28,7 @@ from wellsep._checks.arrays import (
 )
 from wellsep._threads import one_openmp_thread, own_threads
 from wellsep.compute.kmeans.nearest_centres import THREADED
-from wellsep.compute.kmeans.prepared_points import (
-    Leading,
-    Points,
-    draw_key,
-    mean_variance,
-    prepare,
-)
+from wellsep.compute.kmeans.prepared_points import Leading, Points, draw_key, mean_variance, prepare
 
 _ROUNDING = 1e-9  # relative
 STARTS = ("k-means++", "random")

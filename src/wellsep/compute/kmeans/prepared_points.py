@@ -14,24 +14,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import (
-    host_view,
-    in_library_of,
-    is_dask,
-    is_host,
-    to_numpy,
-    unit_of,
-)
+from wellsep._checks.arrays import host_view, in_library_of, is_dask, is_host, to_numpy, unit_of
 from wellsep._threads import budget_bytes, row_blocks
 from wellsep.compute.data.opening import as_space, like_given
 from wellsep.compute.data.rows import Space
 from wellsep.compute.kernels import load
-from wellsep.compute.kmeans.nearest_centres import (
-    DEVICE_BLOCK,
-    Nearest,
-    NearestTwo,
-    host_labels,
-)
+from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, Nearest, NearestTwo, host_labels
 from wellsep.compute.metrics.row_preparation import Prepared, unit_rows
 from wellsep.compute.metrics.table import COSINE
 
