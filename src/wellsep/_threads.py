@@ -273,9 +273,9 @@ def cut_rows(n: int, rows: int, groups: np.ndarray | None = None) -> list[slice]
     return blocks
 
 
-def row_blocks(n: int, width: int, budget: int) -> Iterator[slice]:
+def row_blocks(n: int, width: float, budget: float, least: int = 64) -> Iterator[slice]:
     """Slices over n rows whose blocks hold about ``budget`` entries at ``width`` per row."""
-    step = max(64, budget // max(width, 1))
+    step = max(least, int(budget / max(width, 1)))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
 

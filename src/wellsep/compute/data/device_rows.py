@@ -248,5 +248,4 @@ def to_device(values: Any, X: torch.Tensor, dtype: Any = torch.float64) -> torch
 
 def row_parts(n: int, bytes_per_row: float, *, least: int = 256) -> Iterator[slice]:
     """Consecutive rows that fit the budget."""
-    rows = max(least, min(n, int(budget_bytes() / max(bytes_per_row, 1.0))))
-    return (slice(i, min(i + rows, n)) for i in range(0, n, rows))
+    return row_blocks(n, bytes_per_row, budget_bytes(), least)
