@@ -190,9 +190,9 @@ class Chunks:
         kernel: Callable[..., Any],
         shared: tuple[Any, ...],
         beside: Sequence[da.Array | None],
-        **how: Any,
+        **options: Any,
     ) -> Any:
-        """What ``join`` makes of the tasks, from arrays that are settled once for all passes.
+        """What ``join`` makes of the tasks (``_calls``), of arrays settled once for all passes.
 
         Reading a chunk and working on it become one task: no chunk is ever sent around.
         """
@@ -202,7 +202,7 @@ class Chunks:
                 self._settled[array.name] = settled(array)
             arrays.append(None if array is None else self._settled[array.name])
         rows, beside = Chunks(arrays[0], self.source), arrays[1:]
-        calls, parts = rows._calls(kernel, shared, beside, **how)
+        calls, parts = rows._calls(kernel, shared, beside, **options)
         graph = fused(rows.layer(parts[0][0], calls, beside), parts)
         return dask.compute(Delayed(join(graph, parts), graph))[0]
 

@@ -56,13 +56,13 @@ class Blocks(NamedTuple):
         finished = []
         for i in range(len(self.rows.sizes)):
             # Of a pair of blocks the first has its sums first.
-            told = [(key, int(j == i and a != i)) for (a, j), key in pairs.items() if i in (a, j)]
+            visits = [key for (a, b), key in pairs.items() if i in (a, b)]
+            sides = [int(a != i) for a, b in pairs if i in (a, b)]
             parts = []
-            for start in range(0, len(told), ARITY):
-                some = told[start : start + ARITY]
-                key = (f"{name}-strip{i}", start)
-                graph[key] = (_add_sides, [k for k, _ in some], [side for _, side in some])
-                parts.append(key)
+            for start in range(0, len(visits), ARITY):
+                several = slice(start, start + ARITY)
+                parts.append((f"{name}-strip{i}", start))
+                graph[parts[-1]] = (_add_sides, visits[several], sides[several])
             finished.append((f"{name}-finished", i))
             total = add_tree(graph, parts)
             graph[finished[-1]] = (_finish, finish, (f"{name}-block", i), total, shared)
