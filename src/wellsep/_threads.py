@@ -205,7 +205,7 @@ def _as_here(task: Callable[..., Any], stopped: threading.Event) -> Callable[...
     return run
 
 
-class _Kept:
+class _IdleThreads:
     """Threads that wait for short work: a new one takes as long as half a million products."""
 
     pool: ThreadPoolExecutor | None = None
@@ -216,7 +216,7 @@ class _Kept:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_Kept.forget)  # the child has none of the threads
+    os.register_at_fork(after_in_child=_IdleThreads.forget)  # the child has none of the threads
 
 
 def share_blocks(jobs: int, scan: Callable[[Iterable], None], blocks: Sequence) -> None:
@@ -228,8 +228,10 @@ def share_blocks(jobs: int, scan: Callable[[Iterable], None], blocks: Sequence) 
     if jobs <= 1:
         scan(blocks)
         return
-    if _Kept.pool is None:
-        _Kept.pool = ThreadPoolExecutor(max(32, os.cpu_count() or 1))  # starts those it needs
+    if _IdleThreads.pool is None:
+        _IdleThreads.pool = ThreadPoolExecutor(
+            max(32, os.cpu_count() or 1)
+        )  # starts those it needs
     stopped, left = threading.Event(), iter(blocks)
 
     def work() -> None:
@@ -240,7 +242,7 @@ def share_blocks(jobs: int, scan: Callable[[Iterable], None], blocks: Sequence) 
             raise
 
     with one_blas_thread():
-        others = [_Kept.pool.submit(work) for _ in range(jobs - 1)]
+        others = [_IdleThreads.pool.submit(work) for _ in range(jobs - 1)]
         try:
             work()
         finally:
