@@ -72,6 +72,28 @@ def test_one_object_far_out_is_no_distant_cluster():
     assert cluster_reach(DeviceSpace(X, 1), codes, np.array([4])) < 2
 
 
+def test_several_objects_on_one_spot_far_out_are_a_distant_cluster():
+    X, codes = rows(), torch.arange(500)[None] % 3
+    X[:5], codes[0, :5] = X[7], 3
+    assert cluster_reach(DeviceSpace(X, 1), codes, np.array([4])) == np.inf
+    X[:5] = 0.0  # on the origin nothing is lost
+    assert cluster_reach(DeviceSpace(X, 1), codes, np.array([4])) < 2
+
+
+def test_the_reach_of_clusters_is_the_same_for_any_blocks_of_rows(monkeypatch):
+    X, codes = rows() + 3.0, torch.stack([torch.arange(500) % 2, torch.arange(500) % 4 - 1])
+    expected = 0.0
+    for code, k in zip(codes, (2, 3), strict=True):
+        for c in range(k):
+            members = X[code == c].to(torch.float64)
+            extent = (members - members.mean(dim=0)).square().sum(dim=1).mean().sqrt()
+            expected = max(expected, float(members.mean(dim=0).norm() / extent))
+    for most in (DeviceSpace.most_rows, 70):
+        monkeypatch.setattr(DeviceSpace, "most_rows", most)
+        reach = cluster_reach(DeviceSpace(X, 1), codes, np.array([2, 3]))
+        assert reach == pytest.approx(expected, rel=1e-6)
+
+
 def test_a_table_that_would_fill_the_card_is_not_made(monkeypatch):
     class OnCard:
         is_cuda, device = True, "cuda:0"
