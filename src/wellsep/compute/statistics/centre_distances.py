@@ -129,13 +129,10 @@ def radii(view: View, w: Want) -> Any:
 
 
 def separation(view: View, w: Want) -> Any:
-    """(g, K, K) Sep(j, l): squared counterfactual distances of the members of j to l, summed.
-
-    0 where centres coincide: a card adds up by products, in which one NaN would reach all sums.
-    """
+    """(g, K, K) Sep(j, l): squared counterfactual distances of the members of j to l, summed."""
     signed = view.changed(view.signed, 0.0)
-    beyond = ~(signed > 0) if w.get("wrong_side") == "zero" else view.space.xp.isnan(signed)
-    signed[beyond] = 0.0
+    if w.get("wrong_side") == "zero":
+        signed[signed < 0] = 0.0
     signed *= signed
     return view.sums(signed)
 

@@ -183,12 +183,7 @@ def _finished(w: Want, added: list[Any], described: Described, size: Masses) -> 
             for (near, between), spread in zip(added, described.spreads, strict=True)
         ]
     if w.name == "separation":  # (K,) to the nearest rival; NaN: there is none
-        sums = []
-        for total, cluster, apart in zip(added, described.clusters, described.apart, strict=True):
-            if apart is None:
-                apart = centre_distances(cluster.centers, np.arange(len(total)))
-            sums.append(lowest_rival(np.where(apart > 0, total, np.nan)))
-        return sums
+        return list(map(lowest_rival, added))
     if w.name == "radii":
         return [total / c.mass for total, c in zip(added, described.clusters, strict=True)]
     if w.name == "simplified":
