@@ -65,7 +65,7 @@ def measure(n: int, n_spaces: int, device: str = "cuda") -> bool:
         raise SystemExit(f"ranks in half-samples must be the host's, off by {difference}")
     alone, both = device_seconds(score, 2), device_seconds(judge, 2)
     return report(
-        f"judge with {DRAWS} half-samples, {n_spaces} spaces, {M} partitions of {n:,} × {D} float32",
+        f"judge with {DRAWS} half-samples, {n_spaces} spaces × {M} partitions, {n:,} × {D} float32",
         both / alone,
         baseline="score_runs, both on the card",
         target=3,
