@@ -8,7 +8,7 @@ bring in the place of every medoid.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from wellsep.compute.data.rows import Space
 FEWEST, AT_ONCE = 4, 64  # candidates that are looked at together, after an exchange and at most
 GAIN = 1e-12  # share of the cost that an exchange must bring
 FEW_MEDOIDS = 12  # up to which a product with all memberships is the faster way to add up
-RowsOf = Callable[[np.ndarray], np.ndarray]  # objects → (b, n) distances to all
+RowsOf = Callable[[Any], np.ndarray]  # objects, by number or slice → (b, n) distances to all
 
 
 class Medoids(NamedTuple):
@@ -79,10 +79,8 @@ class _State:
             gain = np.minimum(rows, self.near).sum(axis=1) - self.cost
             changes = np.clip(rows, self.near, self.second) @ self.members - self.near_sums
         else:  # few objects are nearer to a candidate than to their second nearest medoid
-            closer = rows < self.second
-            candidate = np.repeat(np.arange(b), np.count_nonzero(closer, axis=1))
-            entries = np.flatnonzero(closer)
-            objects = entries - candidate * n
+            entries = np.flatnonzero(rows < self.second)
+            candidate, objects = np.divmod(entries, n)
             distance, near = rows.reshape(-1)[entries], self.near[objects]
             gain = np.bincount(candidate, np.minimum(distance - near, 0.0), b)
             saved = np.maximum(distance, near) - self.second[objects]
@@ -97,20 +95,20 @@ def faster_pam(rows_of: RowsOf, n: int, start: np.ndarray, max_rounds: int) -> M
     state = _State(rows_of, start)
     idle, visited, place, width = 0, 0, 0, FEWEST
     while idle < n and visited < max_rounds * n:
-        block = (place + np.arange(min(width, n - idle))) % n
+        block = slice(place, min(place + width, place + n - idle, n))
         rows = rows_of(block)
         changes = state.changes(rows)
         changes[state.is_medoid[block]] = np.inf
         better = np.flatnonzero(changes.min(axis=1) < -GAIN * max(state.cost, 0.0))
         if len(better):
             chosen = int(better[0])
-            state.swap(int(changes[chosen].argmin()), int(block[chosen]), rows[chosen])
+            state.swap(int(changes[chosen].argmin()), place + chosen, rows[chosen])
             idle, seen = 0, chosen + 1
             width = FEWEST  # the others of the block are looked at anew
         else:
-            idle, seen = idle + len(block), len(block)
+            idle, seen = idle + len(rows), len(rows)
             width = min(2 * width, AT_ONCE)
-        visited, place = visited + seen, int(block[seen - 1]) + 1
+        visited, place = visited + seen, (place + seen) % n
     labels = state.first.astype(np.int32)
     labels[state.medoids] = np.arange(len(state.medoids))  # also where another one coincides
     return Medoids(state.medoids, labels, state.cost, -(-visited // n), idle >= n)
@@ -123,12 +121,11 @@ def build(rows_of: RowsOf, n: int, k: int) -> np.ndarray:
     for _ in range(k):
         best, low = -1, np.inf
         for rows in cut_rows(n, AT_ONCE):
-            objects = np.arange(rows.start, rows.stop)
-            cost = np.minimum(rows_of(objects), near).sum(axis=1)
-            cost[np.isin(objects, chosen)] = np.inf
+            cost = np.minimum(rows_of(rows), near).sum(axis=1)
+            cost[np.isin(np.arange(rows.start, rows.stop), chosen)] = np.inf
             least = int(cost.argmin())
             if cost[least] < low:
-                best, low = int(objects[least]), float(cost[least])
+                best, low = rows.start + least, float(cost[least])
         chosen.append(best)
         near = np.minimum(near, rows_of(np.array([best]))[0])
     return np.array(chosen)
@@ -146,7 +143,8 @@ def distance_rows(space: Space, metric: object, *, keep: bool = True) -> RowsOf:
     pairs = Pairs(space, metric, wide=True)
     blocks = [np.arange(rows.start, rows.stop) for rows in pairs.blocks]
 
-    def rows_of(objects: np.ndarray) -> np.ndarray:
+    def rows_of(objects: Any) -> np.ndarray:
+        objects = np.arange(space.n)[objects]
         tables = [np.asarray(pairs.block(objects, others), np.float64) for others in blocks]
         table = np.concatenate(tables, axis=1)
         table[np.arange(len(objects)), objects] = 0.0
