@@ -25,6 +25,7 @@ CELLS = 2  # cells of the grid the loop is timed on
 
 CHILD = """
 import json, time, wellsep as ws
+from wellsep.evaluate import rank_confidence
 from benchmarks.harness import peak_memory_mb
 runs = ws.load_runs({folder!r})
 start = time.perf_counter()
