@@ -456,8 +456,10 @@ def _check_foreign(X: Any, name: str, minimum: int) -> Any:
         raise TypeError(f"{name} must be real, got complex numbers.")
     if X.dtype not in (xp.float32, xp.float64):
         X = xp.astype(X, xp.float64)
+    if isinstance(view := host_view(X), np.ndarray):  # threads of torch would wait beside ours
+        _check_finite(view, name, None)
     # The sum needs no table; it may overflow where all entries are finite.
-    if not bool(xp.isfinite(xp.sum(X))) and not bool(xp.all(xp.isfinite(X))):
+    elif not bool(xp.isfinite(xp.sum(X))) and not bool(xp.all(xp.isfinite(X))):
         bad = xp.any(~xp.isfinite(X), axis=0)
         column = int(np.flatnonzero(to_numpy(bad))[0])
         raise ValueError(
