@@ -11,6 +11,8 @@ from sklearn.datasets import load_wine, make_blobs
 import wellsep as ws
 from wellsep.cli.main import main
 from wellsep.evaluate.clusters import rules
+from wellsep.evaluate.clusters.describing import describe_best
+from wellsep.partitions import Partitions
 from wellsep.records import ClusterDescription
 
 WINE = load_wine()
@@ -379,3 +381,17 @@ def test_the_display_shows_the_largest_differences(wine):
     assert display.figure.values.diagonal() == pytest.approx([3.02, -2.04, -3.14], abs=6e-3)
     assert [t.get_text() for t in display.ax_.get_xticklabels()] == list(display.figure.features)
     display.figure_.clear()
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_gaps_and_features_come_in_the_unit_of_the_data(factor):
+    X = np.array([[0.0, 0], [1, 0], [0, 1], [9, 9], [8, 9], [9, 8]])
+    partitions = Partitions.from_labels({"good": [0, 0, 0, 1, 1, 1]})
+
+    def described(X):
+        return describe_best({"X": X}, partitions, [("good", "X")], X=X)["good"]
+
+    expected, found = described(X), described(X * factor)
+    assert found.gap / factor == pytest.approx(expected.gap)
+    assert found.inside / factor == pytest.approx(expected.inside)
+    assert found.difference == pytest.approx(expected.difference)

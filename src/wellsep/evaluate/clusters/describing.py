@@ -15,6 +15,7 @@ from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_data,
+    in_safe_units,
     is_frame,
     open_frame,
     to_numpy,
@@ -150,6 +151,10 @@ def compare(columns: Columns, codes: np.ndarray, k: int, *, pairs: bool = True) 
     members = sp.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, k)).T
     shift = values.mean(axis=0)
     about = values - shift
+    exponent = np.frexp(np.abs(about).max(axis=0, initial=0.0))[1]
+    # Squares of such columns overflow or vanish: they are divided by a power of two.
+    unit = np.ldexp(1.0, np.where(np.abs(exponent) > 400, np.minimum(exponent, 1023), 0))
+    about /= unit
     sums, squares = members @ about, members @ about**2
     rest, others = n - size, about.sum(axis=0) - sums
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -165,7 +170,7 @@ def compare(columns: Columns, codes: np.ndarray, k: int, *, pairs: bool = True) 
         ranks = members @ rankdata(values[:, part], axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             auc[:, part] = (ranks - (size * (size + 1) / 2)[:, None]) / both[:, None]
-    return Differences(inside + shift, outside + shift, difference, auc)
+    return Differences(inside * unit + shift, outside * unit + shift, difference, auc)
 
 
 MOST_FOR_DBCV = 20_000  # objects
@@ -319,8 +324,9 @@ def _quality(
     fields = {"dbcv": unknown, "cfq": unknown, "nearest": np.full(k, -1), "gap": unknown}
     if has_columns(X):  # distances alone have no means, and so no margins
         notes += details.notes
-        about = X - X.mean(axis=0)
-        apart = centre_distances(np.array([about[codes == code].mean(axis=0) for code in range(k)]))
+        about, unit = in_safe_units(X - X.mean(axis=0))
+        means = np.array([about[codes == code].mean(axis=0) for code in range(k)])
+        apart = centre_distances(means) * unit
         np.fill_diagonal(apart, np.inf)
         if k > 1:
             fields |= {"nearest": apart.argmin(axis=1), "gap": apart.min(axis=1)}
