@@ -245,12 +245,20 @@ def mixture_bics(
 
 
 class _Mixture(GaussianMixture):
-    """A Gaussian mixture that begins with given clusters; it overrides a private method."""
+    """A Gaussian mixture that begins with given clusters; it overrides private methods."""
 
     clusters: np.ndarray  # (n, k) 1 where an object is in a cluster, else 0
 
     def _initialize_parameters(self, X: np.ndarray, random_state: Any, **library: Any) -> None:
         self._initialize(X, self.clusters, **library)
+
+    def _e_step(self, X: np.ndarray, **library: Any) -> Any:
+        self.log_likelihood, responsibilities = super()._e_step(X, **library)
+        return self.log_likelihood, responsibilities
+
+    def score(self, X: np.ndarray, y: Any = None) -> float:
+        """Mean log-likelihood of the objects of fit, whose last step found it."""
+        return float(self.log_likelihood)
 
 
 def _bic(X: np.ndarray, k: int, seed: int) -> float | str:
