@@ -316,8 +316,6 @@ def _joined(first: ChosenK, more: ChosenK) -> ChosenK:
 
 def _stability(rows, runs) -> np.ndarray:
     """Mean adjusted Rand index of every two repeats, on the objects both have drawn."""
-    if len(runs) == 1:
-        return np.full(len(runs[0]), np.nan)
     agreement = []
     for a, b in combinations(range(len(runs)), 2):
         i: Any = slice(None)
@@ -434,7 +432,7 @@ def judge_fits(
         n_clusters=n_clusters,
         coverage=coverage,
         seconds=np.array([[fit.seconds for fit in run] for run in runs]),
-        stability=_stability(rows, runs),
+        stability=_stability(rows, runs) if len(runs) > 1 else np.full(len(ks), np.nan),
         labels=np.array([fit.labels for fit in runs[0]] or np.empty((0, n), dtype=np.int32)),
         objects=np.arange(n) if rows[0] is None else rows[0],
         estimator=" ".join(repr(job.model).split()),

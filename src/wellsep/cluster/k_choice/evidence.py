@@ -6,6 +6,7 @@ after the steps of a pipeline that come before it.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -256,10 +257,6 @@ class _Mixture(GaussianMixture):
         self.log_likelihood, responsibilities = super()._e_step(X, **library)
         return self.log_likelihood, responsibilities
 
-    def score(self, X: np.ndarray, y: Any = None) -> float:
-        """Mean log-likelihood of the objects of fit, whose last step found it."""
-        return float(self.log_likelihood)
-
 
 def _bic(X: np.ndarray, k: int, seed: int) -> float | str:
     if k > len(X):
@@ -278,9 +275,12 @@ def _bic(X: np.ndarray, k: int, seed: int) -> float | str:
             model = _Mixture(k, covariance_type=form, reg_covar=RIDGE, random_state=seed)
             model.clusters = np.eye(k)[start.labels_]
             try:
-                bics.append(float(model.fit(scaled).bic(scaled)))
+                model.fit(scaled)
             except ValueError as error:
                 reason = str(error)
+            else:  # as model.bic, without one more step: the last of fit has the likelihood
+                penalty = model._n_parameters() * math.log(len(X))
+                bics.append(-2 * float(model.log_likelihood) * len(X) + penalty)
     return min(bics) + X.size * float(np.log(variance)) if bics else reason
 
 
