@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from importlib.util import find_spec
 
 import pytest
 from house import walking
@@ -21,6 +22,9 @@ OPENED_WHERE_THEY_ARE_DEFINED = {
 WRITE = "write it down: python tests/house/walking.py --write"
 
 
+@pytest.mark.skipif(
+    not find_spec("sklearn.callback"), reason="what stands in for its callbacks is walked too"
+)
 def test_no_number_has_risen_and_every_fall_is_written_down():
     risen, fallen = walking.differences(walking.measured(), walking.recorded())
     assert risen == [], "numbers may only fall"

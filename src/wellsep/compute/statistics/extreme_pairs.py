@@ -292,7 +292,7 @@ def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str,
                 mask = across if name == "nearest_between" else same
                 signed = -table if name == "farthest_within" else table
                 lowest = xp.min(xp.where(mask, signed, xp.full_like(table, xp.inf)))
-                values[m] = xp.minimum(values[m], xp.astype(lowest, xp.float64))
+                values[m] = xp.minimum(values[m], lowest)
     distances = {name: host(values) for name, values in best.items()}
     if "farthest_within" in distances:
         farthest = distances["farthest_within"]
