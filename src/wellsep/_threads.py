@@ -228,10 +228,8 @@ def share_blocks(jobs: int, scan: Callable[[Iterable], None], blocks: Sequence) 
     if jobs <= 1:
         scan(blocks)
         return
-    if _IdleThreads.pool is None:
-        _IdleThreads.pool = ThreadPoolExecutor(
-            max(32, os.cpu_count() or 1)
-        )  # starts those it needs
+    if _IdleThreads.pool is None:  # one that starts the threads it needs
+        _IdleThreads.pool = ThreadPoolExecutor(max(32, os.cpu_count() or 1))
     stopped, left = threading.Event(), iter(blocks)
 
     def work() -> None:

@@ -87,7 +87,7 @@ def _pare(points: np.ndarray, v: np.ndarray, y: np.ndarray) -> np.ndarray:
         n_dropped = len(points) - int(np.count_nonzero(vertex))
         if n_dropped == 0:
             return points
-        passes_pay = n_dropped * 8 >= len(points)  # else one scan keeps the whole linear
+        passes_pay = n_dropped * 8 >= len(points)  # else one linear scan ends it
         points, v, y = points[vertex], v[vertex], y[vertex]
         if not passes_pay:
             break
